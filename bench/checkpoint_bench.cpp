@@ -47,7 +47,9 @@ void write_plain(const std::string& path, const std::vector<td::Variable>& weigh
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   require(fd >= 0, "open");
   for (const td::Variable& w : weights)
-    whole(kBytes, [fd, p = w.value().raw()](std::int64_t at, std::size_t n) { return write(fd, p + at, n); });
+    whole(kBytes, [fd, x = w.value()](std::int64_t at, std::size_t n) {
+      return write(fd, std::as_bytes(x.data<float>()).data() + at, n);
+    });
   require(fsync(fd) == 0, "fsync");
   close(fd);
 }

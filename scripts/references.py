@@ -385,6 +385,31 @@ def dynamic_partition(a, x, partitions):
     return [x[partitions == j] for j in range(a[1])]
 
 
+def partition_places(a, partitions):
+    order = np.argsort(partitions.ravel(), kind="stable")
+    places = np.empty(order.size, np.int64)
+    places[order] = np.arange(order.size)
+    return places
+
+
+def stitch_places(a, indices):
+    lists = [i.ravel().astype(np.int64) for i in several(indices)]
+    everything = np.concatenate(lists)
+    kept = np.array([i if i not in everything[k + 1:] else -1 for k, i in enumerate(everything)], np.int64)
+    return np.split(kept, np.cumsum([i.size for i in lists])[:-1])
+
+
+def kept_updates(a, x, indices):
+    y = gather_nd(a, x, indices).copy()
+    depth = indices.shape[-1]
+    rows, rest = indices.reshape(int(np.prod(indices.shape[:-1])), depth), x.shape[x.ndim - a[0] + depth:]
+    flat = y.reshape((len(rows),) + rest)
+    for k, row in enumerate(rows):
+        if any((row == later).all() for later in rows[k + 1:]):
+            flat[k] = 0
+    return flat.reshape(y.shape)
+
+
 def dynamic_stitch(a, indices, x):
     """The inputs are pairs of indices and rows."""
     tensors = [indices, *several(x)]
@@ -469,6 +494,12 @@ def share_of_group_extreme(a, x, ids, best):
     equal = [x[k] == best[i] for k, i in enumerate(ids)]
     shares = [equal[k] / np.sum([equal[m] for m in np.flatnonzero(ids == i)], axis=0) if i >= 0 else 0 * x[k] for k, i in enumerate(ids)]
     return np.moveaxis(np.array(shares, x.dtype).reshape(x.shape), 0, a[1])
+
+
+def group_divisors(a, ids):
+    count, axis, is_root = a
+    n = np.maximum([np.sum(ids == i) for i in range(count)], 1).astype(np.float64)
+    return (np.sqrt(n) if is_root else n).reshape((count,) + (1,) * (-1 - axis))
 
 
 def rows_of_groups(a, x, ids):

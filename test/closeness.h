@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {

@@ -16,7 +16,8 @@ namespace tapedeck {
 class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
-  Condition(const Tensor& value);
+  /// A compiled function refuses to read a tensor's condition, naming the reader.
+  Condition(const Tensor& value, std::string_view reader = "cond");
   /// Whether it holds.
   explicit operator bool() const { return value_; }
 
@@ -133,7 +134,7 @@ auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, 
 template <class C, class B>
 auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
   const auto test = [condition](std::span<const Tensor> x) mutable {
-    return static_cast<bool>(Condition(detail::call("while_loop", condition, x)));
+    return static_cast<bool>(Condition(detail::call("while_loop", condition, x), "while_loop"));
   };
   return detail::structure_of<detail::ResultOf<B>>(
       "while_loop",

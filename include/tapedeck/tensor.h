@@ -22,6 +22,9 @@ struct Buffer {
   std::atomic<std::uint32_t> refs;
 };
 
+struct Bytes;   // the way to the memory: lib/core/bytes.h
+inline constexpr std::int64_t kInlineBytes = 64;
+
 /// State of one tensor: two cache lines, then up to 64 bytes of inline data in a third.
 struct alignas(64) Block {
   std::atomic<std::uint32_t> refs;
@@ -34,9 +37,19 @@ struct alignas(64) Block {
   Shape shape;
   std::int64_t size;
   std::uint64_t id;
+
+  bool has_values() const { return data; }
+
+ private:
+  friend Bytes;
+  friend Tensor;
   std::byte* data;   // null: a placeholder that has a shape but no values
-  Buffer* buffer;    // null: the data is inline or absent
-  alignas(64) std::byte inline_data[64];
+
+ public:
+  Buffer* buffer;   // null: the data is inline or absent
+
+ private:
+  alignas(64) std::byte inline_data[kInlineBytes];
 };
 
 TAPEDECK_EXPORT void free_block(Block* block) noexcept;
@@ -126,8 +139,13 @@ class TAPEDECK_EXPORT Tensor {
     return b_->refs.load(std::memory_order_acquire) == 1 &&
            (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
   }
-  /// For the library: the memory, and the state behind the handle.
-  std::byte* raw() const { return b_->data; }
+  /// For the library. The memory, only for files that include lib/core/bytes.h: kernels, and what moves whole
+  /// buffers. Others read numbers by HostView or the functions above, of which a recording is told.
+  template <class Door = detail::Bytes> std::byte* raw() const { return Door::of(*this); }
+  /// Whether there are elements, and where they lie, to be compared.
+  bool has_values() const { return b_->has_values(); }
+  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(b_->data); }
+  /// The state behind the handle.
   const detail::Block& block() const {
     if (!b_) [[unlikely]]
       detail::throw_undefined();

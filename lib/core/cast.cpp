@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "core/convert.h"
 #include "core/format.h"
 #include "core/half_vectors.h"

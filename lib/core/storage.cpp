@@ -9,6 +9,7 @@
 
 #include <sys/mman.h>
 
+#include "core/bytes.h"
 #include "core/fork.h"
 #include "core/format.h"
 #include "core/sanitizers.h"
@@ -21,6 +22,7 @@ constinit thread_local ThreadState thread_state;
 namespace {
 
 using detail::Block;
+using detail::Bytes;
 
 constexpr bool kReuse = !kAddressSanitizer && !kThreadSanitizer;   // reuse would hide a use after free
 
@@ -45,7 +47,7 @@ constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
 constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62, kLargestElement = 16;
-constexpr std::int64_t kInline = sizeof(Block::inline_data);
+constexpr std::int64_t kInline = detail::kInlineBytes;
 
 std::atomic<std::uint64_t> next_ids{1};
 std::atomic<std::int64_t> live{0};
@@ -241,13 +243,13 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   b->shape = shape;
   b->size = size;
   b->id = id;
-  b->data = b->inline_data;
+  Bytes::of(*b) = Bytes::inside(*b).data();
   b->buffer = nullptr;
   return b;
 }
 
 // What vectors read beyond the last element must not cost denormals.
-void clear_inline(Block& b) { std::memset(b.inline_data, 0, sizeof b.inline_data); }
+void clear_inline(Block& b) { std::memset(Bytes::inside(b).data(), 0, kInline); }
 
 // Without allocating anything itself.
 [[noreturn, gnu::noinline]] void throw_out_of_memory(const Block& b, std::int64_t bytes) {
@@ -265,26 +267,26 @@ void take_buffer(Block& b, std::int64_t bytes) {
     throw_out_of_memory(b, bytes);
   live.fetch_add(buffer->capacity, std::memory_order_relaxed);
   b.buffer = buffer;
-  b.data = buffer->data();
+  Bytes::of(b) = buffer->data();
 }
 void take_memory_for(Block& b) {
   const std::int64_t bytes = b.size * size_of(b.dtype);
   if (bytes > kInline) return take_buffer(b, bytes);
-  b.data = b.inline_data;
+  Bytes::of(b) = Bytes::inside(b).data();
   clear_inline(b);
 }
 
 void refer(Block& b, const Block& x, std::int64_t first) noexcept {
   const std::int64_t bytes = b.size * size_of(b.dtype);
-  const std::byte* data = x.data + first * size_of(x.dtype);
+  std::byte* const data = Bytes::of(x) + first * size_of(x.dtype);
   if (bytes <= kInline) {   // too small to hold a large buffer alive
-    b.data = b.inline_data;
+    Bytes::of(b) = Bytes::inside(b).data();
     clear_inline(b);
-    std::memcpy(b.inline_data, data, static_cast<std::size_t>(bytes));
+    std::memcpy(Bytes::inside(b).data(), data, static_cast<std::size_t>(bytes));
   } else {
     x.buffer->refs.fetch_add(1, std::memory_order_relaxed);
     b.buffer = x.buffer;
-    b.data = const_cast<std::byte*>(data);
+    Bytes::of(b) = data;
   }
 }
 
@@ -340,10 +342,17 @@ Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
   return y;
 }
 
+void copy_elements(const Tensor& from, Tensor& to) noexcept {
+  if (from.size()) std::memcpy(to.raw(), from.raw(), static_cast<std::size_t>(from.nbytes()));
+}
 Tensor copy_of(const Tensor& x) {
   Tensor own = allocate(x.spec());
-  if (x.size()) std::memcpy(own.raw(), x.raw(), static_cast<std::size_t>(x.nbytes()));
+  copy_elements(x, own);
   return own;
+}
+
+std::span<std::byte> writable_bytes(Tensor& fresh) {
+  return {fresh.raw(), static_cast<std::size_t>(fresh.nbytes())};
 }
 
 Tensor blank(const Spec& spec) {
@@ -351,7 +360,7 @@ Tensor blank(const Spec& spec) {
   if (size > kMaxBytes / kLargestElement) [[unlikely]]
     (void)spec.nbytes();
   Block* b = new_block(spec.dtype, spec.shape, size);
-  b->data = nullptr;
+  Bytes::of(*b) = nullptr;
   return Tensor::adopt(b);
 }
 void allocate_for(Tensor& blank) { take_memory_for(*blank.handle()); }
@@ -360,7 +369,7 @@ void share_with(Tensor& blank, const Tensor& x, std::int64_t first) { refer_to(b
 Tensor shape_only(const Spec& spec) {
   Block* b = new_block(spec.dtype, spec.shape, spec.shape.size());
   b->saved = true;
-  b->data = nullptr;
+  Bytes::of(*b) = nullptr;
   return Tensor::adopt(b);
 }
 

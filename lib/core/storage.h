@@ -16,6 +16,8 @@ Tensor allocate_like(const Tensor& x);
 /// Without a shape: all of x.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
 Tensor share(const Tensor& x);
+/// Copies the elements of a tensor of the same spec.
+void copy_elements(const Tensor& from, Tensor& to) noexcept;
 /// The elements of x in memory of their own.
 Tensor copy_of(const Tensor& x);
 /// A tensor of that spec without memory, for kernels that provide their outputs (Outputs::own) with one of
@@ -35,17 +37,8 @@ void renew(Tensor& x);
 
 /// Integers as i64. Throws ArgumentError for u64 that i64 does not hold.
 Tensor to_i64(const Tensor& integers);
-template <class T> const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.raw()); }
-template <class T> T* elements(Tensor& x) { return reinterpret_cast<T*>(x.raw()); }
-/// Calls f(span) with the elements of indices as i32 or i64. Other integers are converted to i64.
-template <class F> decltype(auto) visit_indices(const Tensor& indices, F&& f) {
-  const auto n = static_cast<std::size_t>(indices.size());
-  if (indices.dtype() == DType::i32) return f(std::span(elements<std::int32_t>(indices), n));
-  Tensor converted;
-  if (indices.dtype() != DType::i64) [[unlikely]]
-    converted = to_i64(indices);
-  return f(std::span(elements<std::int64_t>(converted.defined() ? converted : indices), n));
-}
+/// The bytes of a fresh tensor, to be written.
+std::span<std::byte> writable_bytes(Tensor& fresh);
 
 /// Memory from the thread's cache of buffers, for lists that live as long as a tape or a pass. Not counted in
 /// live_bytes().

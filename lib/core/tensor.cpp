@@ -5,9 +5,11 @@
 #include <cmath>
 #include <complex>
 
+#include "core/bytes.h"
 #include "core/cast.h"
 #include "core/convert.h"
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/trace.h"
@@ -37,10 +39,19 @@ template <class F> Tensor filled(const Spec& spec, F value_at) {
 }
 
 void require_data(const Tensor& x) {
-  if (x.size() && !x.raw()) throw InternalError("data: this tensor's data was not kept");
+  if (x.size() && !x.has_values()) throw InternalError("data: this tensor's data was not kept");
 }
 
 }   // namespace
+
+std::span<const std::byte> look_at(const Tensor& x, std::optional<DType> dtype, std::string_view reader) {
+  if (dtype && *dtype != x.dtype())
+    throw_error<DTypeError>("{}: the tensor is {}, not {}; use astype", reader, x.spec(), *dtype);
+  require_data(x);
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->looked_at(x, reader);
+  return {x.raw(), static_cast<std::size_t>(x.nbytes())};
+}
 
 void detail::throw_undefined() {
   throw ArgumentError("tensor: undefined; it was default-constructed or moved from");
@@ -51,7 +62,7 @@ const void* Tensor::data_as(DType t) const {
   require_data(*this);
   if (thread_state.trace) [[unlikely]]
     thread_state.trace->looked_at(*this);
-  return b_->data;
+  return raw();
 }
 
 void Tensor::require_one() const {

@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "core/thread_state.h"
@@ -49,11 +50,11 @@ class Trace {
   virtual void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) = 0;
 
   /// y is the elements of x from `first` on, or a copy of those that a view selects; y was made of numbers on
-  /// the host; the numbers of x are read there, which may throw.
+  /// the host; the numbers of x are read there, by a function of this name, which may throw.
   virtual void shared(const Tensor& y, const Tensor& x, std::int64_t first) = 0;
   virtual void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) = 0;
   virtual void made(const Tensor& y) = 0;
-  virtual void looked_at(const Tensor& x) = 0;
+  virtual void looked_at(const Tensor& x, std::string_view reader = {}) = 0;
 
   /// A variable is made; its value is read as this tensor; it has a new value.
   virtual void made(detail::VariableCell& cell) = 0;

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <complex>
 
+#include "core/bytes.h"
 #include "core/cast.h"
 #include "core/format.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "debug/origin.h"
 #include "tapedeck/debug.h"
@@ -23,7 +23,7 @@ std::string fault(const Tensor& x, std::int64_t at) {
 
 // The position of the first number of x that is NaN or infinite, or -1.
 std::int64_t first_not_finite(const Tensor& x) {
-  if (!is_trainable(x.dtype()) || !x.raw()) return -1;
+  if (!is_trainable(x.dtype()) || !x.has_values()) return -1;
   if (is_half(x.dtype())) return first_not_finite(to_computed(x));
   return visit_floating(real_of(x.dtype()), [&]<class T>(T) {
     const int parts = is_complex(x.dtype()) ? 2 : 1;

@@ -12,8 +12,8 @@ KeptBytes::~KeptBytes() = default;
 void KeptBytes::add(TapeEntry& e) {
   for (const std::span<Tensor> kept : {e.kept_x(), e.kept_y()})
     for (const Tensor& t : kept)
-      if (t.defined() && t.raw()) {
-        std::int64_t& known = places_[t.raw()];
+      if (t.defined() && t.has_values()) {
+        std::int64_t& known = places_[t.address()];
         total_ += std::max<std::int64_t>(t.nbytes() - known, 0);
         known = std::max(known, t.nbytes());
       }

@@ -18,7 +18,7 @@ class KeptBytes {
   std::int64_t total() const { return total_; }
 
  private:
-  std::map<const std::byte*, std::int64_t> places_;
+  std::map<std::uintptr_t, std::int64_t> places_;
   std::int64_t total_ = 0;
 };
 

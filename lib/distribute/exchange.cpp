@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/storage.h"
 #include "op/recorder.h"
 #include "tapedeck/operators.h"
@@ -93,7 +94,9 @@ bool Exchange::broadcast(Bucket& b) {
 void Exchange::send(Peer& to, const Tensor& x) {
   const int n = words(x.nbytes());
   sent_.push_back({MPI_REQUEST_NULL, x});
-  check_mpi(MPI_Isend(x.raw(), n, MPI_INT32_T, to.rank, tag_, comm_, &sent_.back().request), "MPI_Isend");
+  check_mpi(MPI_Isend(HostView<std::byte>(x, "ranks").data(), n, MPI_INT32_T, to.rank, tag_, comm_,
+                      &sent_.back().request),
+            "MPI_Isend");
   ++to.sent;
 }
 
@@ -110,7 +113,8 @@ Tensor Exchange::receive(Peer& from, const Spec& spec) {
     const bool fits = length == words(spec.shape.size() * size_of(spec.dtype));
     stopped_ |= !fits;
     from.incoming = allocate(fits ? spec : Spec{DType::i32, {length}});
-    check_mpi(MPI_Imrecv(from.incoming.raw(), length, MPI_INT32_T, &message, &from.request), "MPI_Imrecv");
+    check_mpi(MPI_Imrecv(writable_bytes(from.incoming).data(), length, MPI_INT32_T, &message, &from.request),
+              "MPI_Imrecv");
   }
   int done = 0;
   check_mpi(MPI_Test(&from.request, &done, MPI_STATUS_IGNORE), "MPI_Test");

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/storage.h"
 #include "distribute/exchange.h"
 #include "distribute/plan.h"
@@ -115,7 +116,7 @@ class RankCommunicator final : public Communicator {
   static std::uint64_t checksum(const Variable& v) {
     const Tensor& x = v.cell().value;
     Checksum sum;
-    sum.add(x.raw(), x.nbytes());
+    sum.add(HostView<std::byte>(x, "ranks").data(), x.nbytes());
     return sum.value();
   }
 
@@ -392,8 +393,8 @@ class RankCommunicator final : public Communicator {
 
   void send(int to, const Tensor& x) {
     traffic_.sent.push_back({MPI_REQUEST_NULL, x, {}});
-    check_mpi(MPI_Isend(x.raw(), words(x.nbytes()), MPI_INT32_T, to, kLate, tree_.comm,
-                        &traffic_.sent.back().request),
+    check_mpi(MPI_Isend(HostView<std::byte>(x, "ranks").data(), words(x.nbytes()), MPI_INT32_T, to, kLate,
+                        tree_.comm, &traffic_.sent.back().request),
               "MPI_Isend");
   }
   void send_text(int to, std::string text) {
@@ -406,7 +407,8 @@ class RankCommunicator final : public Communicator {
   Tensor receive(int from, const Spec& spec, const std::string& what) {
     Tensor x = traffic_.incoming = allocate(spec);
     MPI_Request request;
-    check_mpi(MPI_Irecv(x.raw(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm, &request),
+    check_mpi(MPI_Irecv(writable_bytes(x).data(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm,
+                        &request),
               "MPI_Irecv");
     await([&] { return tested([&](int& done) { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); }); },
           [&] {

@@ -2,6 +2,7 @@
 #include "tapedeck/npy.h"
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "io/npy_format.h"
 
 namespace tapedeck {
@@ -29,7 +30,7 @@ void save_npy(const std::string& path, const Tensor& x) {
   const std::string header = npy_header("save_npy", x.spec());
   OutputFile file({"save_npy", path});
   file.write(header.data(), std::ssize(header));
-  file.write(x.raw(), x.nbytes());
+  file.write(HostView<std::byte>(x, "save_npy").data(), x.nbytes());
   file.commit();
 }
 

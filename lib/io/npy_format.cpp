@@ -163,7 +163,7 @@ void swap_bytes(Tensor& x) {
   const std::int64_t size = size_of(real_of(x.dtype()));
   const auto swap = [&](auto word) {
     using T = decltype(word);
-    T* at = elements<T>(x);
+    T* at = reinterpret_cast<T*>(writable_bytes(x).data());
     for (std::int64_t i = 0; i < x.nbytes() / size; ++i)
       at[i] = sizeof(T) == 2   ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(at[i])))
               : sizeof(T) == 4 ? static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(at[i])))
@@ -197,7 +197,7 @@ Tensor read_npy(ByteSource& source) {
   if (bytes != source.left())
     source.name().fail(fmt::format("is {} of {} bytes, and has {}", d.spec, bytes, source.left()));
   Tensor x = allocate(d.spec);
-  source.read(x.raw(), bytes);
+  source.read(writable_bytes(x).data(), bytes);
   if (d.is_swapped) swap_bytes(x);
   check_booleans(source.name(), "", x);
   const RecordingScope unrecorded(nullptr);

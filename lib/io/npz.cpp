@@ -8,6 +8,7 @@
 #include <zip.h>
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "io/npy_format.h"
 #include "tapedeck/npy.h"
 
@@ -221,10 +222,11 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
   zip_t* archive = opened.get();
   const auto fail = [&] { name.fail(fmt::format("cannot be written: {}", zip_strerror(archive))); };
   for (const auto& [key, x] : tensors) {
+    const HostView<std::byte> bytes(x, "save_npz");   // x holds them until the archive is closed
     std::string& header = headers.emplace_back(npy_header("save_npz", x.spec()));
-    zip_buffer_fragment_t parts[] = {
-        {reinterpret_cast<zip_uint8_t*>(header.data()), header.size()},
-        {reinterpret_cast<zip_uint8_t*>(x.raw()), static_cast<zip_uint64_t>(x.nbytes())}};
+    zip_buffer_fragment_t parts[] = {{reinterpret_cast<zip_uint8_t*>(header.data()), header.size()},
+                                     {reinterpret_cast<zip_uint8_t*>(const_cast<std::byte*>(bytes.data())),
+                                      static_cast<zip_uint64_t>(x.nbytes())}};
     zip_source_t* source = zip_source_buffer_fragment(archive, parts, x.nbytes() ? 2 : 1, 0);
     if (!source) fail();
     const zip_int64_t index =

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/storage.h"
 #include "io/checksum.h"
 
@@ -73,11 +74,12 @@ TensorReader::TensorReader(FileName name) : file_(std::move(name)) {
 
 Tensor TensorReader::read(const StoredTensor& stored) const {
   Tensor x = allocate(stored.spec);
-  prefer_large_pages(x.raw(), x.nbytes());
+  std::byte* const bytes = writable_bytes(x).data();
+  prefer_large_pages(bytes, x.nbytes());
   Checksum sum;
   each_piece(stored.end - stored.begin, [&](std::int64_t at, std::int64_t n) {
-    file_.read(data_ + stored.begin + at, x.raw() + at, n);
-    if (stored.checksum) sum.add(x.raw() + at, n);
+    file_.read(data_ + stored.begin + at, bytes + at, n);
+    if (stored.checksum) sum.add(bytes + at, n);
   });
   if (stored.checksum && sum.value() != *stored.checksum)
     name().fail(fmt::format("tensor \"{}\" is damaged: its checksum differs", stored.name));
@@ -94,10 +96,11 @@ void write_tensors(const FileName& name, const NamedTensors& tensors, const Meta
   file.write(text.text().data(), length);
   for (std::size_t i = 0; i < header.tensors.size(); ++i) {
     const Tensor& x = tensors.find(header.tensors[i].name)->second;
+    const HostView<std::byte> bytes(x, name.op);
     Checksum sum;
     each_piece(x.nbytes(), [&](std::int64_t at, std::int64_t n) {
-      sum.add(x.raw() + at, n);
-      file.write(x.raw() + at, n);
+      sum.add(bytes.data() + at, n);
+      file.write(bytes.data() + at, n);
     });
     text.enter(i, sum.value());
   }
@@ -108,10 +111,11 @@ void write_tensors(const FileName& name, const NamedTensors& tensors, const Meta
 
 void check_booleans(const FileName& file, std::string_view what, const Tensor& x) {
   if (x.dtype() != DType::boolean) return;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(x.raw());
-  const auto* end = bytes + x.size();
-  if (const auto* at = std::find_if(bytes, end, [](unsigned char b) { return b > 1; }); at != end)
-    file.fail(fmt::format("{}is bool, and element {} is {}", what, at - bytes, *at));
+  const HostView<std::byte> bytes(x, file.op);
+  if (const auto* at = std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
+      at != bytes.end())
+    file.fail(
+        fmt::format("{}is bool, and element {} is {}", what, at - bytes.begin(), static_cast<int>(*at)));
 }
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata) {

@@ -26,7 +26,7 @@ namespace {
 }
 void require_inputs(const Call& c, std::string_view name) {
   for (int i = 0; i < c.x.size(); ++i)
-    if (!c.x[i].defined() || !c.x[i].raw()) [[unlikely]]
+    if (!c.x[i].defined() || !c.x[i].has_values()) [[unlikely]]
       throw_unusable(c, name, i);
 }
 
@@ -94,7 +94,7 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
     run(c, y);
   }
   for (const Tensor& t : y)
-    if (!t.defined() || !t.raw()) [[unlikely]]
+    if (!t.defined() || !t.has_values()) [[unlikely]]
       throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
 }
 
@@ -129,10 +129,10 @@ bool is_simple(const Kernel& kernel, Refs x) {
   if (!kernel.loops || thread_state.observer || !x[0].defined()) return false;
   const detail::Block& first = *x[0].handle();
   if (!is_floating(first.dtype)) return false;
-  if (!first.data || !kernels::is_few(first.size)) return false;
+  if (!first.has_values() || !kernels::is_few(first.size)) return false;
   for (int i = 1; i < x.size(); ++i) {
     const detail::Block* b = x[i].handle();
-    if (!b || !b->data || b->dtype != first.dtype || b->shape != first.shape) return false;
+    if (!b || !b->has_values() || b->dtype != first.dtype || b->shape != first.shape) return false;
   }
   return true;
 }

@@ -10,7 +10,7 @@ namespace tapedeck {
 namespace {
 
 // Values that were not saved are undefined or shape-only.
-bool has_complex_values(const Tensor& x) { return x.defined() && is_complex(x.dtype()) && x.raw(); }
+bool has_complex_values(const Tensor& x) { return x.defined() && is_complex(x.dtype()) && x.has_values(); }
 bool any_complex_values(Refs x) {
   for (int i = 0; i < x.size(); ++i)
     if (has_complex_values(x[i])) return true;

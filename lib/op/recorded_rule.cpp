@@ -14,7 +14,7 @@ class Frame {
  public:
   /// Those that are there go into `tensors`, too.
   void add(const Tensor& x, std::vector<Tensor>& tensors) {
-    const bool here = x.defined() && x.raw();
+    const bool here = x.defined() && x.has_values();
     if (here) tensors.push_back(x);
     places_.push_back({here, x.defined() && !here ? std::optional(x.spec()) : std::nullopt});
   }

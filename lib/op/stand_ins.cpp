@@ -13,7 +13,7 @@ namespace {
 Tensor recorded_stand_in(const Tensor& x) {
   const DType to = computed_in(x.dtype());
   if (to == x.dtype()) return x;
-  if (!x.raw()) return shape_only(Spec{to, x.shape()});
+  if (!x.has_values()) return shape_only(Spec{to, x.shape()});
   return is_half(x.dtype()) ? astype(x, to) : to_computed(x);
 }
 
@@ -53,7 +53,7 @@ void run_on_stand_ins(const Call& c, std::span<Tensor> y) {
     if (is_computed(dtype))
       y[k] = std::move(results[k]);
     else if (own)
-      y[k] = results[k].defined() && results[k].raw() ? cast(results[k], dtype) : Tensor();
+      y[k] = results[k].defined() && results[k].has_values() ? cast(results[k], dtype) : Tensor();
     else
       cast(results[k], y[k]);
   }

@@ -1,8 +1,8 @@
 #include "optim/master.h"
 
+#include "core/bytes.h"
 #include "core/cast.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 

@@ -3,8 +3,6 @@
 // leaves everything as it was.
 #include "optim/step.h"
 
-#include <cstring>
-
 #include "core/cast.h"
 #include "core/format.h"
 #include "core/storage.h"
@@ -16,9 +14,6 @@
 namespace tapedeck {
 namespace {
 
-void copy(const Tensor& from, Tensor& to) {
-  if (from.size()) std::memcpy(to.raw(), from.raw(), static_cast<std::size_t>(from.nbytes()));
-}
 // Memory that nobody else sees, under a new id.
 void make_own(Tensor& x) {
   if (x.unique())
@@ -156,7 +151,7 @@ void Optimizer::State::run(Update& u, const Step& s) noexcept {
   if (u.is_half())
     follow(own[kMaster], cell.value);
   else if (u.value.defined())
-    copy(cell.value, u.value);
+    copy_elements(cell.value, u.value);
   if (u.value.defined())
     cell.value = std::move(u.value);
   else

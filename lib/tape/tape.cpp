@@ -199,7 +199,7 @@ inline void Tape::track_outputs(std::int32_t k, std::span<Tensor> y) noexcept {
 inline void Tape::track_copies(TapeEntry& e, std::span<Tensor> y) noexcept {
   for (std::size_t i = 0; i < y.size(); ++i) {
     Tensor& copy = e.kept_y()[i];
-    if (!copy.defined() || !copy.raw()) continue;
+    if (!copy.defined() || !copy.has_values()) continue;
     track_copy(copy, y[i], slot_outlives_copies(y[i]));
     notify_copied(y[i]);
   }

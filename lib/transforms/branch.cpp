@@ -7,6 +7,7 @@
 // gradient. These gradients are piecewise constant in the operands, so higher derivatives are zeros, too,
 // even of a branch that is linear.
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/storage.h"
 #include "op/piecewise.h"
 #include "op/recorder.h"
@@ -147,13 +148,13 @@ std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor
   });
 }
 
-Condition::Condition(const Tensor& value) {
+Condition::Condition(const Tensor& value, std::string_view reader) {
   if (!value.defined()) throw ArgumentError("condition: the tensor is undefined");
   if (value.dtype() != DType::boolean)
     throw_error<DTypeError>("condition: takes bool, compare first: the tensor is {}", value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("condition: takes one element, use all or any: the tensor is {}", value.spec());
-  value_ = value.item<std::uint8_t>() != 0;
+  value_ = read_one<std::uint8_t>(value, reader) != 0;
 }
 
 BranchIndex::BranchIndex(const Tensor& value) {
@@ -162,7 +163,7 @@ BranchIndex::BranchIndex(const Tensor& value) {
     throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());
-  value_ = value.item<std::int64_t>();
+  value_ = read_one<std::int64_t>(value, "switch_case");
 }
 
 void detail::throw_count(std::string_view caller, std::size_t arguments) {

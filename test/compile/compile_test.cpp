@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "closeness.h"
+#include "core/bytes.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/map.h"
 #include "tapedeck/moving_average.h"

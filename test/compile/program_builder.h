@@ -9,7 +9,7 @@
 #include "compile/fuse/verify.h"
 #include "compile/ir/verify.h"
 #include "compile/rewrite/sums.h"
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "kernels/layout/copy.h"
 #include "ops/reduce/reduce.h"
 #include "tapedeck/ops.h"

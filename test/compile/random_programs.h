@@ -3,6 +3,7 @@
 #include <limits>
 #include <random>
 
+#include "core/bytes.h"
 #include "op/rules.h"
 #include "program_builder.h"
 #include "tapedeck/simd/partials.h"

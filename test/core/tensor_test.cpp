@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "core/bytes.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

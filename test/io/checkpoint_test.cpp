@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "case.h"
+#include "core/bytes.h"
 #include "message_of.h"
 #include "tape/variable.h"
 #include "tapedeck/checkpoint.h"

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/bytes.h"
 #include "message_of.h"
 #include "tapedeck/npy.h"
 #include "tapedeck/tapedeck.h"

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/bytes.h"
 #include "message_of.h"
 #include "tapedeck/safetensors.h"
 #include "tapedeck/tapedeck.h"

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "core/bytes.h"
 #include "core/sanitizers.h"
 #include "elements.h"
 

@@ -84,6 +84,18 @@ constexpr OpSamples table[] = {
                           "0x9b00dbd8bc57ac4c >> 12]) + 0.5) * 2.0**-52)])"}};
          }},
 
+    {.op = "probabilities",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {},
+                .attrs = Attrs(ProbabilitiesAttrs{{}, {DType::f64, {2}}}),
+                .expected = {f64({0.8805201978886142, 0.6054818538799213}),
+                             f64({0.11947980211138579, 0.3945181461200787})},
+                .oracle = "(lambda p: (p, 1 - p))((np.array([0xe169c58d6627e8d5 >> 12, 0x9b00dbd8bc57ac4c >> "
+                          "12]) + 0.5) * 2.0**-52)"}};
+         }},
+
     {.op = "parameterized_truncated_normal",
      .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =

@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "message_of.h"
 #include "ops/op_samples.h"
 #include "ops/sample_values.h"

@@ -2,6 +2,7 @@
 // and products of small numbers, and the functions for which the operators stand.
 #include <catch2/catch.hpp>
 
+#include "core/bytes.h"
 #include "message_of.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/forward_accumulator.h"

@@ -65,6 +65,33 @@ constexpr OpSamples table[] = {
                 .oracle = "(x[partitions == 0], x[partitions == 1])"}};
          }},
 
+    {.op = "partition_places",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {tensor<std::int32_t>({{0, 1, 1}, {1, 0, 1}})},
+                .attrs = Attrs(CountOfPartsAttrs{2})},
+               {.inputs = {zeros({37}, DType::i64)}, .attrs = Attrs(CountOfPartsAttrs{1})},
+               {.inputs = {tensor(std::int64_t{1})}, .attrs = Attrs(CountOfPartsAttrs{2})},
+               {.inputs = {zeros({0}, DType::i64)}, .attrs = Attrs(CountOfPartsAttrs{2})},
+               {.inputs = {i64({2, 0, 2, 1, 0})},
+                .attrs = Attrs(CountOfPartsAttrs{4}),
+                .expected = {i64({3, 0, 4, 2, 1})}}};
+         }},
+
+    {.op = "stitch_places",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {i64({4, 0}), tensor<std::int32_t>({1, 2, 3})}, .attrs = Attrs(PlacesAttrs{5})},
+               {.inputs = {tensor<std::int64_t>({{2, 0}, {1, 1}}), tensor(std::int64_t{2})},
+                .attrs = Attrs(PlacesAttrs{3})},
+               {.inputs = {zeros({0}, DType::i64)}, .attrs = Attrs(PlacesAttrs{0})},
+               {.inputs = {i64({3, 1, 3}), i64({0, 2, 1})},
+                .attrs = Attrs(PlacesAttrs{4}),
+                .expected = {i64({-1, -1, 3}), i64({0, 2, 1})}}};
+         }},
+
     {.op = "dynamic_stitch",
      .takes_complex = true,
      .samples =

@@ -59,6 +59,11 @@ Json show(const ScanAttrs& a) { return Json::array({a.axis, a.exclusive, a.rever
 Json show(const LogSumAttrs& a) { return Json::array({a.reverse}); }
 Json show(const SortAttrs& a) { return Json::array({a.descending, a.axis, a.k}); }
 Json show(const NthAttrs& a) { return Json::array({a.n, a.reverse}); }
+Json show(const DivisorsAttrs& a) {
+  return Json::array({a.count, a.axis, a.divisor == kernels::Divisor::root});
+}
+Json show(const CountOfPartsAttrs& a) { return Json::array({a.count}); }
+Json show(const PlacesAttrs& a) { return Json::array({a.places}); }
 Json show(const SegmentAttrs& a) { return Json::array({a.count, a.axis, a.zero}); }
 Json show(const ReshapeAttrs& a) { return Json::array({a.axes, list(a.shape)}); }
 Json show(const MaskAttrs& a) { return Json::array({axes(a.mask)}); }
@@ -176,10 +181,11 @@ Json shown(const Attrs& a) {
                   TileAttrs, OneHotAttrs, RollAttrs, RepeatAttrs, SequenceAttrs, SliceAttrs, PadAttrs,
                   StridedAttrs, AxisAttrs, SplitAttrs, DiagonalAttrs, BandAttrs, AxesAttrs, BlockAttrs,
                   DepthAttrs, GatherAttrs, ScatterAttrs, GatherNdAttrs, ScatterNdAttrs, TakeAttrs, AddAttrs,
-                  IntoAttrs, RowAttrs, PartAttrs, Transposed, Transposition, Triangular, Full, Cutoff, Ridge,
-                  EinsumAttrs, FftAttrs, RealFftAttrs, SoftmaxAttrs, DropoutAttrs, NormAttrs, LocalResponse,
-                  LstmAttrs, AttentionAttrs, CtcAttrs, FakeQuantAttrs, QuantizeAttrs, WindowAttrs, PoolAttrs,
-                  VolumeAttrs, ResampleAttrs, ResizeAttrs, FrameAttrs>(a);
+                  IntoAttrs, RowAttrs, PartAttrs, CountOfPartsAttrs, PlacesAttrs, DivisorsAttrs, Transposed,
+                  Transposition, Triangular, Full, Cutoff, Ridge, EinsumAttrs, FftAttrs, RealFftAttrs,
+                  SoftmaxAttrs, DropoutAttrs, NormAttrs, LocalResponse, LstmAttrs, AttentionAttrs, CtcAttrs,
+                  FakeQuantAttrs, QuantizeAttrs, WindowAttrs, PoolAttrs, VolumeAttrs, ResampleAttrs,
+                  ResizeAttrs, FrameAttrs>(a);
 }
 
 }   // namespace tapedeck::test

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "closeness.h"
+#include "core/bytes.h"
 #include "elements.h"
 #include "tapedeck/gradcheck.h"
 

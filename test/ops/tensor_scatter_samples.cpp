@@ -45,6 +45,26 @@ constexpr OpSamples table[] = {
                     "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates))"}};
          }},
 
+    {.op = "kept_updates",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}})},
+                .attrs = Attrs(IntoAttrs{3})},
+               {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{4}, {2}}})},
+                .attrs = Attrs(IntoAttrs{1})},
+               {.inputs = {uniform({3, 2}, -1, 1),
+                           tensor<std::int64_t>({{{2, 1}, {0, 0}}, {{2, 1}, {2, 1}}})},
+                .attrs = Attrs(IntoAttrs{2})},
+               {.inputs = {uniform({3}, -1, 1), zeros({2, 0}, DType::i64)}, .attrs = Attrs(IntoAttrs{1})},
+               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64)}, .attrs = Attrs(IntoAttrs{2})},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {0}, {2}})},
+                .attrs = Attrs(IntoAttrs{2}),
+                .expected = {f64({{0, 0}, {1, 2}, {5, 6}})},
+                .oracle = "np.stack([0 * x[2], x[0], x[2]])"}};
+         }},
+
     {.op = "tensor_scatter_add",
      .takes_complex = true,
      .samples =

@@ -50,6 +50,23 @@ constexpr OpSamples table[] = {
                 .oracle = "np.where(ids[:, None] < 0, 0, x[np.maximum(ids, 0)])"}};
          }},
 
+    {.op = "group_divisors",
+     .samples =
+         [] {
+           const auto divisors = [](std::int64_t count, int axis, kernels::Divisor divisor,
+                                    DType dtype = DType::f64) -> OwnedAttrs {
+             return Attrs(DivisorsAttrs{count, axis, divisor, dtype});
+           };
+           return std::vector<Sample>{
+               {.inputs = {i64({2, 0, -1, 2, 3})}, .attrs = divisors(5, -2, kernels::Divisor::count)},
+               {.inputs = {zeros({37}, DType::i32)}, .attrs = divisors(1, -3, kernels::Divisor::root)},
+               {.inputs = {zeros({0}, DType::i64)}, .attrs = divisors(2, -1, kernels::Divisor::count)},
+               {.inputs = {i64({0, 0, 1, 0})},
+                .attrs = divisors(3, -2, kernels::Divisor::root, DType::f32),
+                .expected = {reshape(tensor({1.7320508075688772, 1.0, 1.0}), {3, 1})},
+                .oracle = "np.sqrt(np.array([[3], [1], [1]])).astype(np.float32)"}};
+         }},
+
     {.op = "unsorted_segment_prod",
      .takes_complex = true,
      .samples =

@@ -4,6 +4,7 @@
 #include <complex>
 
 #include "case.h"
+#include "core/bytes.h"
 #include "message_of.h"
 #include "tape/variable.h"
 #include "values.h"

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "data_folder.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/csv.h"

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "message_of.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "case.h"
+#include "core/bytes.h"
 #include "core/sanitizers.h"
 #include "message_of.h"
 #include "tape/variable.h"

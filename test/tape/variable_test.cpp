@@ -1,6 +1,7 @@
 // Variables: reads, updates, and tapes that watch them.
 #include <catch2/catch.hpp>
 
+#include "core/bytes.h"
 #include "tape/variable.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"

@@ -21,13 +21,14 @@ template <class B> B in_library(VectorFunction f, const B& x, const B& y) {
   return B::load_aligned(a);
 }
 
-/// f(x), which without SSE4.1 goes through integers: numbers that do not fit there are whole, and NaN stays.
+/// f(x), which without SSE4.1 goes through integers: numbers that do not fit there are whole, NaN stays, and
+/// so does the sign, which integers do not have of zero.
 template <class B, class F> B rounded(const B& x, F f) {
 #ifdef __SSE4_1__
   return f(x);
 #else
   const auto fits = xsimd::abs(x) < B(kRounder<typename B::value_type>);
-  return xsimd::select(fits, f(xsimd::select(fits, x, B(0))), x);
+  return xsimd::select(fits, f(xsimd::select(fits, x, B(0))) | xsimd::bitofsign(x), x);
 #endif
 }
 

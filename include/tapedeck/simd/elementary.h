@@ -31,6 +31,32 @@ template <> inline batch<float, neon64> sqrt(const batch<float, neon64>& x, requ
 }   // namespace xsimd::kernel
 #endif
 
+#if XSIMD_WITH_AVX512F
+/// xsimd's own is 0 - x, which is +0 for both zeros. Here the sign bit is flipped, of NaN too, as with other
+/// instructions. Unary minus of batches comes here.
+namespace xsimd::kernel {
+#define TAPEDECK_NEG(ARCH)                                                                                  \
+  template <> inline batch<float, ARCH> neg(const batch<float, ARCH>& x, requires_arch<avx512f>) noexcept { \
+    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(x), _mm512_set1_epi32(INT32_MIN)));     \
+  }                                                                                                         \
+  template <>                                                                                               \
+  inline batch<double, ARCH> neg(const batch<double, ARCH>& x, requires_arch<avx512f>) noexcept {           \
+    return _mm512_castsi512_pd(_mm512_xor_si512(_mm512_castpd_si512(x), _mm512_set1_epi64(INT64_MIN)));     \
+  }
+TAPEDECK_NEG(avx512f)
+#if XSIMD_WITH_AVX512CD
+TAPEDECK_NEG(avx512cd)
+#endif
+#if XSIMD_WITH_AVX512DQ
+TAPEDECK_NEG(avx512dq)
+#endif
+#if XSIMD_WITH_AVX512BW
+TAPEDECK_NEG(avx512bw)
+#endif
+#undef TAPEDECK_NEG
+}   // namespace xsimd::kernel
+#endif
+
 namespace tapedeck {
 namespace detail {
 

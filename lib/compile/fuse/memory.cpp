@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bytes.h"
+
 namespace tapedeck::compiled {
 
 Arena::Arena(std::int64_t bytes)   // more than lies in a handle
     : memory_(allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}})) {
   std::memset(memory_.raw(), 0, static_cast<std::size_t>(memory_.nbytes()));
 }
+
+Writable Arena::at(std::int64_t offset) const { return Writable(memory_.raw() + offset); }
 
 Tensor Arena::view(const Spec& spec) const {
   Tensor t = blank(spec);

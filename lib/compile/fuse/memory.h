@@ -35,7 +35,7 @@ class Arena {
   Arena() = default;
   explicit Arena(std::int64_t bytes);
   std::int64_t size() const { return memory_.defined() ? memory_.size() : 0; }
-  Writable at(std::int64_t offset) const { return Writable(memory_.raw() + offset); }
+  Writable at(std::int64_t offset) const;
   /// A tensor of that spec that keeps the arena alive, and has no memory yet.
   Tensor view(const Spec& spec) const;
 

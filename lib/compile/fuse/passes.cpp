@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "compile/fuse/logic.h"
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "kernels/elementwise/grid.h"
 #include "ops/reduce/reduce.h"
 

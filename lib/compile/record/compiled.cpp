@@ -8,6 +8,7 @@
 #include "compile/record/tracer.h"
 #include "compile/replay/workspace.h"
 #include "compile/show/listing.h"
+#include "core/bytes.h"
 #include "core/format.h"
 #include "core/storage.h"
 #include "tape/variable.h"

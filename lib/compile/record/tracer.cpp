@@ -304,7 +304,7 @@ void Tracer::made(const Tensor& y) {
   if (!blind_) host_.insert(y.id());
 }
 
-void Tracer::looked_at(const Tensor& x) {
+void Tracer::looked_at(const Tensor& x, std::string_view reader) {
   if (blind_) return;
   const Access* a = find(x);
   if (!a || is_constant(*a)) return;
@@ -316,6 +316,11 @@ void Tracer::looked_at(const Tensor& x) {
   const std::string by = value.from == Value::From::node
                              ? fmt::format("computed by #{} {}", value.node.index(), name_of(program_[value.node]))
                              : fmt::format("argument {}", value.argument);
+  if (!reader.empty())
+    throw_error<TraceError>(
+        "{}: {} reads the numbers of {}, {}, on the host, where a replay would see those of the recording; use "
+        "where, or do this outside of the compiled function, which a loop or branch may call{}",
+        name_, reader, x.spec(), by, place());
   const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
   throw_error<TraceError>(
       "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "

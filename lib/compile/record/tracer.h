@@ -32,7 +32,7 @@ class Tracer final : public Trace {
   void shared(const Tensor& y, const Tensor& x, std::int64_t first) override;
   void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) override;
   void made(const Tensor& y) override;
-  void looked_at(const Tensor& x) override;
+  void looked_at(const Tensor& x, std::string_view reader) override;
   void made(detail::VariableCell& cell) override;
   void read(detail::VariableCell& cell, const Tensor& value) override;
   void assigned(detail::VariableCell& cell) override;

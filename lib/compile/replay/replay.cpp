@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/matmul.h"
 #include "op/run_kernel.h"
@@ -16,9 +16,9 @@ namespace {
 // A kernel's tensors are of one type whether it reads or writes them. This is where memory that may only be
 // read becomes an operand: kernels do not write to operands.
 void point(Tensor& t, ReadOnly m, std::int64_t first_byte) {
-  t.handle()->data = const_cast<std::byte*>(m.get()) + first_byte;
+  detail::Bytes::of(*t.handle()) = const_cast<std::byte*>(m.get()) + first_byte;
 }
-void point(Tensor& t, Writable m) { t.handle()->data = m.get(); }
+void point(Tensor& t, Writable m) { detail::Bytes::of(*t.handle()) = m.get(); }
 
 void copy(const Tensor& from, std::byte* to) {
   if (from.size()) std::memcpy(to, from.raw(), static_cast<std::size_t>(from.nbytes()));

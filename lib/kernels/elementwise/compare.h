@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "core/visit.h"
 #include "kernels/elementwise/broadcast.h"
 

@@ -1,8 +1,8 @@
 // Real and imaginary parts, conjugates, magnitudes and angles, element by element.
 #include "kernels/elementwise/complex_parts.h"
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 
 namespace tapedeck::kernels {

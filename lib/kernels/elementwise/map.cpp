@@ -1,8 +1,8 @@
 // What surrounds the loops of elementwise forward passes: dtypes, shapes, rows, tails, threads.
 #include "kernels/elementwise/map.h"
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/trace.h"
 #include "core/visit.h"
 #include "kernels/elementwise/half_row.h"

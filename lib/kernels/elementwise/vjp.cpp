@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "kernels/elementwise/grid.h"

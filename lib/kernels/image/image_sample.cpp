@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/lanes.h"
 

@@ -1,8 +1,8 @@
 // Weighted sums along an axis, vectorized over the axes behind it.
 #include "kernels/image/resample.h"
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/lanes.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/transpose.h"
 #include "kernels/simd/short_copy.h"

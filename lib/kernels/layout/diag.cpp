@@ -1,8 +1,8 @@
 // Diagonals and bands of matrices: extracts diagonals, writes them, and keeps a band.
 #include "kernels/layout/diag.h"
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 
 namespace tapedeck::kernels {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "core/visit.h"
 
 namespace tapedeck::kernels {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/strided_view.h"
 #include "kernels/simd/short_copy.h"

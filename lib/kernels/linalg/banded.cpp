@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "core/visit.h"
 

@@ -1,6 +1,6 @@
 #include "kernels/linalg/cross.h"
 
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "core/visit.h"
 
 namespace tapedeck::kernels {

@@ -1,6 +1,7 @@
 // Eigenvalue problems of general matrices by LAPACK's geev, which is column-major.
 #include "kernels/linalg/eig.h"
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/transpose.h"

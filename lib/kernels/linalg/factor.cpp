@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/transpose.h"

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
+#include "core/visit.h"
 #include "kernels/linalg/mixed_radix.h"
 #include "kernels/simd/complexes.h"
 
@@ -229,5 +231,33 @@ template void rfft(const float*, std::int64_t, std::int64_t, std::complex<float>
 template void rfft(const double*, std::int64_t, std::int64_t, std::complex<double>*);
 template void irfft(const std::complex<float>*, std::int64_t, std::int64_t, float*);
 template void irfft(const std::complex<double>*, std::int64_t, std::int64_t, double*);
+
+void fft_along(const Tensor& x, int first, int end, bool inverse, double scale, Tensor& y) {
+  if (x.size() == 0) return;
+  visit_complex(x.dtype(), [&]<class C>(C) {
+    using T = typename C::value_type;
+    const C* from = elements<C>(x);
+    C* to = elements<C>(y);
+    std::int64_t inner = 1;
+    for (int k = 0; k < first; ++k)
+      inner *= x.shape()[x.ndim() - 1 - k];
+    for (int k = first; k < end; ++k, from = to) {
+      const std::int64_t n = x.shape()[x.ndim() - 1 - k];
+      fft<T>(from, {x.size() / (n * inner), n, inner}, inverse, static_cast<T>(k + 1 == end ? scale : 1), to);
+      inner *= n;
+    }
+  });
+}
+void rfft_rows(const Tensor& x, Tensor& y) {
+  const std::int64_t n = x.shape()[x.ndim() - 1];
+  visit_floating(x.dtype(),
+                 [&]<class T>(T) { rfft<T>(elements<T>(x), x.size() / n, n, elements<std::complex<T>>(y)); });
+}
+void irfft_rows(const Tensor& x, Tensor& y) {
+  const std::int64_t n = y.shape()[y.ndim() - 1];
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    irfft<T>(elements<std::complex<T>>(x), y.size() / n, n, elements<T>(y));
+  });
+}
 
 }   // namespace tapedeck::kernels

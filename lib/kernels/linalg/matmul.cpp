@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "core/bytes.h"
 #include "core/cast.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/scratch.h"
 #include "kernels/linalg/matrices.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/factors.h"

@@ -2,6 +2,7 @@
 // first, then solve all systems.
 #include "kernels/linalg/solve.h"
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/transpose.h"

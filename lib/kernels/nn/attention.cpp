@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/scratch.h"
 #include "kernels/linalg/gemm.h"
@@ -208,6 +208,17 @@ void gradient(const Attention& a, const T* dy, const T* q, const T* k, const T* 
 }
 
 }   // namespace
+
+void set_mask(Attention& a, const Tensor& mask) {
+  a.mask = elements<bool>(mask);
+  const int rank = mask.ndim();
+  std::int64_t step = 1;
+  for (int axis = 1; axis <= rank; ++axis) {   // from the last one
+    const std::int64_t n = mask.shape()[rank - axis];
+    a.mask_steps[static_cast<std::size_t>(4 - axis)] = n == 1 ? 0 : step;
+    step *= n;
+  }
+}
 
 void attention(const Attention& a, const Tensor& q, const Tensor& k, const Tensor& v, Tensor& y) {
   if (y.size() == 0) return;

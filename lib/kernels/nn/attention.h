@@ -17,6 +17,9 @@ struct Attention {
       mask_steps;   // along batch, heads, queries and keys; 0 along axes that are repeated
 };
 
+/// Sets the mask, bool of rank 4 or less, which broadcasts to [batch, heads, queries, keys].
+void set_mask(Attention& a, const Tensor& mask);
+
 /// y is [batch, queries, heads · outputs].
 void attention(const Attention& a, const Tensor& q, const Tensor& k, const Tensor& v, Tensor& y);
 

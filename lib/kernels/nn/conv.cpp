@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "core/bytes.h"
 #include "core/visit.h"
 #include "kernels/layout/scratch.h"
 #include "kernels/linalg/gemm.h"

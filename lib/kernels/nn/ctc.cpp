@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/visit.h"
 #include "kernels/layout/scratch.h"
 #include "kernels/simd/lanes.h"

@@ -3,6 +3,7 @@
 // order of use, group by group, in whole vectors; lanes past a group's channels are padding and not stored.
 #include "kernels/nn/grouped_conv.h"
 
+#include "core/bytes.h"
 #include "core/visit.h"
 #include "kernels/layout/scratch.h"
 #include "kernels/simd/lanes.h"

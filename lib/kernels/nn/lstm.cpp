@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/gemm.h"
 #include "kernels/simd/simd.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"

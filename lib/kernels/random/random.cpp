@@ -10,8 +10,8 @@
 
 #include <Random123/philox.h>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/random/quantile.h"
 #include "kernels/simd/simd.h"
@@ -249,7 +249,7 @@ void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Te
 }
 
 // Sequential, so that a weight of 0 leaves the sum unchanged.
-void running_sums(const Tensor& weights, Tensor& y) {
+std::optional<std::int64_t> running_sums(const Tensor& weights, Tensor& y) {
   const std::int64_t k = weights.shape()[1];
   visit_floating(weights.dtype(), [&]<class T>(T) {
     parallel_for(
@@ -260,6 +260,9 @@ void running_sums(const Tensor& weights, Tensor& y) {
                              [](double sum, double weight) { return sum + weight; });
         });
   });
+  for (std::int64_t r = 0; r < weights.shape()[0]; ++r)
+    if (!(elements<double>(y)[(r + 1) * k - 1] > 0)) return r;
+  return {};
 }
 
 void categorical(const Key& key, const Tensor& sums, Tensor& y) {

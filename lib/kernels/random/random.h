@@ -1,6 +1,8 @@
 // Random numbers from a key (counter-based). Element i depends on the key and i alone, so threads may fill
 // any part.
 #pragma once
+#include <optional>
+
 #include "tapedeck/random_key.h"
 #include "tapedeck/tensor.h"
 
@@ -22,8 +24,9 @@ void poisson(const random::Key& key, const Tensor& rate, Tensor& y);
 void binomial(const random::Key& key, const Tensor& counts, const Tensor& probs, Tensor& y);
 void parameterized_truncated_normal(const random::Key& key, const Tensor& mean, const Tensor& stddev,
                                     const Tensor& low, const Tensor& high, Tensor& y);
-/// Cumulative sums, in f64: y[r, i] = weights[r, 0] + … + weights[r, i].
-void running_sums(const Tensor& weights, Tensor& y);
+/// Cumulative sums, in f64: y[r, i] = weights[r, 0] + … + weights[r, i]. Returns the first row whose sum is
+/// not above 0, if there is one.
+std::optional<std::int64_t> running_sums(const Tensor& weights, Tensor& y);
 /// Fills y, i64 of shape [..., n], with category indices drawn by the cumulative weights `sums`, [rows, k].
 void categorical(const random::Key& key, const Tensor& sums, Tensor& y);
 /// Fills y, i64, with a random permutation of 0 … n - 1.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/bytes.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold_axes.h"
 #include "kernels/reduce/reduce.h"

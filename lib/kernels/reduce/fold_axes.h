@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "kernels/layout/transpose.h"

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold.h"
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 
+#include "core/bytes.h"
 #include "core/convert.h"
 #include "core/storage.h"
 #include "core/visit.h"

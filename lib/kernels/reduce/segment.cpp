@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
+#include "core/bytes.h"
+#include "core/cast.h"
 #include "core/convert.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
+#include "kernels/layout/index_lists.h"
 #include "kernels/reduce/fold.h"
 #include "kernels/simd/lanes.h"
 
@@ -157,6 +161,56 @@ void share_of_group_extreme(const Tensor& x, const Tensor& ids, const Tensor& be
       });
     });
   });
+}
+
+namespace {
+
+template <class Fold> void begin_fold(EmptyGroup empty, const Tensor& ids, const AxisView& view, Tensor& y) {
+  const std::vector<std::int64_t> rows = count_each(ids, view.extent);
+  const auto begin = [&]<class T>(T identity, T none) {
+    T* out = elements<T>(y);
+    for (std::int64_t b = 0; b < view.before; ++b)
+      for (std::int64_t j = 0; j < view.extent; ++j, out += view.after)
+        std::fill_n(out, view.after, rows[static_cast<std::size_t>(j)] ? identity : none);
+  };
+  visit_any(y.dtype(), [&]<class T>(T) {
+    if constexpr (ComplexNumber<T>) {
+      if constexpr (!kIsExtreme<Fold>)
+        begin(Fold::template identity<T>, empty == EmptyGroup::zero ? T(0) : T(1));
+    } else if constexpr (!std::is_same_v<T, bool>) {
+      using Limits = std::numeric_limits<T>;
+      begin(Fold::template identity<T>, empty == EmptyGroup::zero      ? T(0)
+                                        : empty == EmptyGroup::one     ? T(1)
+                                        : empty == EmptyGroup::highest ? Limits::max()
+                                                                       : Limits::lowest());
+    }
+  });
+}
+
+}   // namespace
+
+void begin_groups(ScatterReduction fold, EmptyGroup empty, const Tensor& ids, const AxisView& view,
+                  Tensor& y) {
+  switch (fold) {
+    case ScatterReduction::product:
+      return begin_fold<Product>(empty, ids, view, y);
+    case ScatterReduction::max:
+      return begin_fold<Max>(empty, ids, view, y);
+    case ScatterReduction::min:
+      return begin_fold<Min>(empty, ids, view, y);
+    default:
+      return begin_fold<Sum>(empty, ids, view, y);
+  }
+}
+
+void group_divisors(const Tensor& ids, Divisor divisor, Tensor& y) {
+  const std::vector<std::int64_t> rows = count_each(ids, y.size());
+  std::vector<double> divisors;
+  for (const std::int64_t n : rows) {
+    const double most = std::max(static_cast<double>(n), 1.0);
+    divisors.push_back(divisor == Divisor::count ? most : std::sqrt(most));
+  }
+  convert_elements(DType::f64, divisors.data(), y.dtype(), y.raw(), y.size());
 }
 
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,

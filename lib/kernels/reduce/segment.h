@@ -1,5 +1,6 @@
 // Segment reductions: reductions over groups of consecutive rows.
 #pragma once
+#include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
 
@@ -14,6 +15,17 @@ enum class Divisor { one, count, root };
 /// range. Every dtype but bool; integers wrap around.
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
                    const AxisView& view, Tensor& y);
+
+/// The value of groups without rows, in scatter_reduce by group.
+enum class EmptyGroup { zero, one, highest, lowest };
+/// Fills y with what that begins with: `empty` in groups that no id names, and else the identity of the fold,
+/// which is a sum, product, maximum or minimum. `view` describes y; ids are below its extent.
+void begin_groups(ScatterReduction fold, EmptyGroup empty, const Tensor& ids, const AxisView& view,
+                  Tensor& y);
+
+/// How many rows each group has, at least 1, or the square root of that. y has an element for each group, of
+/// any floating-point dtype; ids are below their number.
+void group_divisors(const Tensor& ids, Divisor divisor, Tensor& y);
 
 /// What each element of x gets of the gradient of its group's extreme: 1 / n for n elements that equal it,
 /// else 0; 0 for a negative id. f32 and f64. `view` describes best; ids are below its extent.

@@ -1,5 +1,6 @@
 // Groups equal row indices by a stable radix sort.
 #include "kernels/sort/order_rows.h"
+#include "core/bytes.h"
 
 #include <algorithm>
 #include <array>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"

@@ -6,8 +6,8 @@
 
 #include <boost/math/special_functions/bessel.hpp>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/special/boost_math.h"
 #include "kernels/special/derivative.h"

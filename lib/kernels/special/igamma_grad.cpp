@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/bytes.h"
 #include "core/parallel.h"
-#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/random/quantile.h"
 #include "kernels/special/special.h"

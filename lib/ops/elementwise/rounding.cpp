@@ -30,7 +30,7 @@ constexpr Op table[] = {
      .tensorflow = "Floor",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return floor(x); }),
+     .forward = map([](auto x) { return floor(x) | bitofsign(x); }),
      .rule = none()},
 
     {.name = "ceil",

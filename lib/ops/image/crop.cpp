@@ -4,8 +4,8 @@
 #include "ops/image/crop.h"
 
 #include "core/format.h"
-#include "core/storage.h"
 #include "kernels/image/image_sample.h"
+#include "kernels/layout/index_check.h"
 #include "op/stacked.h"
 #include "ops/derivative_of_ops.h"
 #include "ops/nn/window.h"
@@ -47,12 +47,9 @@ Spec infer_boxes(const Call& c, bool adjoint) {
 }
 void check_indices(const Call& c) {
   const std::int64_t images = c.attrs<FrameAttrs>().images;
-  visit_indices(c.x[2], [&](const auto indices) {
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      if (indices[i] < 0 || indices[i] >= images)
-        throw_error<ShapeError>("{}: index {} at {} of box_indices is out of range for {} images", c.op.name,
-                                indices[i], i, images);
-  });
+  if (const auto o = kernels::first_outside(c.x[2], images))
+    throw_error<ShapeError>("{}: index {} at {} of box_indices is out of range for {} images", c.op.name,
+                            o->index, o->position, images);
 }
 
 Spec infer_transformed(const Call& c, bool adjoint) {

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "core/format.h"
-#include "core/visit.h"
+#include "kernels/layout/index_lists.h"
 #include "op/piecewise.h"
 #include "op/recorder.h"
 #include "op/rules.h"
@@ -145,18 +145,7 @@ Spec infer_one_hot(const Call& c) {
 }
 
 void run_one_hot(const Call& c, std::span<Tensor> y) {
-  const std::int64_t depth = c.attrs<OneHotAttrs>().depth;
-  kernels::clear(y[0]);
-  visit(y[0].dtype(), [&](auto t) {
-    using T = decltype(t);
-    T* row = elements<T>(y[0]);
-    visit_indices(c.x[0], [&](const auto indices) {
-      for (const auto i : indices) {
-        if (i >= 0 && i < depth) row[i] = T(1);
-        row += depth;
-      }
-    });
-  });
+  kernels::one_hot(c.x[0], c.attrs<OneHotAttrs>().depth, y[0]);
 }
 
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape);

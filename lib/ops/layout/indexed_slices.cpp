@@ -6,10 +6,10 @@
 
 #include "core/format.h"
 #include "kernels/layout/index_check.h"
-#include "kernels/sort/order_rows.h"
 #include "ops/infer.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops/index.h"
+#include "tapedeck/ops/sort.h"
 
 namespace tapedeck {
 namespace {
@@ -65,25 +65,12 @@ Tensor to_dense(const IndexedSlices& s) {
 
 IndexedSlices sum_duplicates(const IndexedSlices& s) {
   validate(s, "sum_duplicates");
-  const kernels::RowOrder order = kernels::order_rows(s.indices);
-  if (order.rows.size() == order.places.size()) return s;
-
-  std::vector<std::size_t> row_of(order.places.size());   // by position: the row's index in `order`
-  for (std::size_t r = 0; r < order.rows.size(); ++r)
-    for (auto i = order.starts[r]; i < order.starts[r + 1]; ++i)
-      row_of[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = r;
-  std::vector<std::int64_t> number(order.rows.size(), -1), first,
-      target;   // number: the row's index in the result; first: its first position; target: index by position
-  for (const std::size_t r : row_of) {
-    if (number[r] < 0) {
-      number[r] = static_cast<std::int64_t>(first.size());
-      first.push_back(static_cast<std::int64_t>(target.size()));
-    }
-    target.push_back(number[r]);
-  }
+  const Unique found = unique(s.indices);
+  const std::int64_t n = found.values.size();
+  if (n == s.indices.size()) return s;
   Shape shape = s.values.shape();
-  shape.set(0, static_cast<std::int64_t>(first.size()));
-  return {scatter_add(s.values, tensor(target), shape), gather(s.indices, tensor(first)), s.dense_shape};
+  shape.set(0, n);
+  return {scatter_add(s.values, found.inverse, shape), found.values, s.dense_shape};
 }
 
 std::ostream& operator<<(std::ostream& out, const IndexedSlices& s) {

@@ -2,10 +2,14 @@
 // row; or several tensors, with the positions of their rows. Out: some rows, several tensors, or one.
 #include "ops/layout/partition.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/index_check.h"
+#include "kernels/layout/index_lists.h"
 #include "kernels/sort/unique.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
@@ -68,18 +72,17 @@ kernels::AxisView around_mask(const Call& c, const Tensor& masked) {
 Tensor masked(const Tensor& x, const Tensor& mask, int rest);
 Tensor put(const Tensor& x, const Tensor& mask, int rest);
 
+void require_numbers(const Call& c, const Tensor& partitions, int count) {
+  if (const auto o = kernels::first_outside(partitions, count))
+    throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, o->index,
+                            o->position, count);
+}
+
 // The number of rows of each part.
 std::vector<std::int64_t> sizes_of(const Call& c) {
   const int count = c.attrs<PartAttrs>().count;
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
-  if (const auto o = kernels::first_outside(c.x[1], count))
-    throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, o->index,
-                            o->position, count);
-  visit_indices(c.x[1], [&](const auto part) {
-    for (const auto j : part)
-      ++sizes[static_cast<std::size_t>(j)];
-  });
-  return sizes;
+  require_numbers(c, c.x[1], count);
+  return kernels::count_each(c.x[1], count);
 }
 
 std::vector<Spec> infer_partition(const Call& c) {
@@ -94,25 +97,11 @@ std::vector<Spec> infer_partition(const Call& c) {
   return specs;
 }
 
-// The position of each row in the concatenation of parts of these sizes.
-std::vector<std::int64_t> places_of(const Call& c, std::vector<std::int64_t> next) {
-  std::vector<std::int64_t> places(static_cast<std::size_t>(c.x[1].size()));
-  std::int64_t begin = 0;
-  for (std::int64_t& n : next)
-    begin += std::exchange(n, begin);
-  visit_indices(c.x[1], [&](const auto parts) {
-    for (std::size_t k = 0; k < parts.size(); ++k)
-      places[k] = next[static_cast<std::size_t>(parts[k])]++;
-  });
-  return places;
-}
-
 void run_partition(const Call& c, std::span<Tensor> y) {
   const Tensor &x = c.x[0], &partitions = c.x[1];
-  const std::vector<std::int64_t> sizes = sizes_of(c), places = places_of(c, sizes);
+  const std::vector<std::int64_t> sizes = sizes_of(c);
   Tensor order = allocate({DType::i64, {partitions.size()}});
-  for (std::size_t k = 0; k < places.size(); ++k)
-    elements<std::int64_t>(order)[places[k]] = static_cast<std::int64_t>(k);
+  kernels::order_by_number(partitions, c.attrs<PartAttrs>().count, order);
   const kernels::AxisView view(x.shape(), x.ndim() - c.attrs<PartAttrs>().rest - partitions.ndim(),
                                partitions.ndim());
   std::int64_t begin = 0;
@@ -120,12 +109,23 @@ void run_partition(const Call& c, std::span<Tensor> y) {
     kernels::gather(x, share(order, {sizes[k]}, begin), view, y[k]);
 }
 
+Spec infer_places(const Call& c) {
+  require_indices(c, 0);
+  return {DType::i64, {c.x[0].size()}};
+}
+void run_partition_places(const Call& c, std::span<Tensor> y) {
+  const int count = c.attrs<CountOfPartsAttrs>().count;
+  require_numbers(c, c.x[0], count);
+  kernels::place_by_number(c.x[0], count, y[0]);
+}
+Tensor partition_places(const Tensor& partitions, int count);
+
 void partition_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  const int rest = c.attrs<PartAttrs>().rest;
+  const auto& [rest, count] = c.attrs<PartAttrs>();
   std::vector<Tensor> parts;
   for (Gradient& dy : dys)
     parts.push_back(std::move(dy).dense());
-  dx[0] = in_their_places(concat(parts, -rest - 1), tensor(places_of(c, sizes_of(c))), rest, c.x[1].ndim(),
+  dx[0] = in_their_places(concat(parts, -rest - 1), partition_places(c.x[1], count), rest, c.x[1].ndim(),
                           c.x[0].shape());
 }
 
@@ -139,20 +139,15 @@ const Tensor& rows_of(const Call& c, int m) { return c.x[2 * m + 1]; }
 std::int64_t places_named(const Call& c) {
   std::int64_t largest = -1, rows = 0;
   for (int m = 0; m < pairs_of(c); ++m) {
-    rows += indices_of(c, m).size();
-    visit_indices(indices_of(c, m), [&](const auto list) {
-      for (const std::int64_t place : list) {
-        if (place < 0) throw_error<ShapeError>("{}: index {} of tensor {} is negative", c.op.name, place, m);
-        largest = std::max(largest, place);
-      }
-    });
+    const Tensor& indices = indices_of(c, m);
+    rows += indices.size();
+    if (const auto o = kernels::first_outside(indices, std::numeric_limits<std::int64_t>::max()))
+      throw_error<ShapeError>("{}: index {} of tensor {} is negative", c.op.name, o->index, m);
+    largest = std::max(largest, kernels::largest_index(indices));
   }
   std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // has the gap, if any
   for (int m = 0; m < pairs_of(c); ++m)
-    visit_indices(indices_of(c, m), [&](const auto list) {
-      for (const auto place : list)
-        if (static_cast<std::size_t>(place) < named.size()) named[static_cast<std::size_t>(place)] = true;
-    });
+    kernels::mark(indices_of(c, m), named);
   if (const auto missing = std::find(named.begin(), named.end(), false); missing != named.end())
     throw_error<ShapeError>("{}: no index names place {}, but one names {}", c.op.name,
                             missing - named.begin(), largest);
@@ -184,24 +179,38 @@ void run_stitch(const Call& c, std::span<Tensor> y) {
     kernels::scatter_reduce(kernels::ScatterReduction::last, rows_of(c, m), indices_of(c, m), view, y[0]);
 }
 
+std::vector<Spec> infer_stitch_places(const Call& c) {
+  std::vector<Spec> specs;
+  for (int m = 0; m < c.x.size(); ++m) {
+    require_indices(c, m);
+    specs.push_back({DType::i64, {c.x[m].size()}});
+  }
+  return specs;
+}
+void run_stitch_places(const Call& c, std::span<Tensor> y) {
+  const std::int64_t places = c.attrs<PlacesAttrs>().places;
+  std::vector<bool> taken(static_cast<std::size_t>(places));
+  for (int m = c.x.size(); m-- > 0;) {
+    if (const auto o = kernels::first_outside(c.x[m], places))
+      throw_error<ShapeError>("{}: index {} at position {} of tensor {} is out of range for {} places",
+                              c.op.name, o->index, o->position, m, places);
+    kernels::last_of_each(c.x[m], taken, y[static_cast<std::size_t>(m)]);
+  }
+}
+std::vector<Tensor> stitch_places(std::span<const Tensor> indices, std::int64_t places);
+
 // If several rows have the same position, the last one gets the gradient.
 void stitch_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor dy = std::move(dys[0]).dense();
   const int rest = rest_of(c);
-  std::vector<bool> taken(static_cast<std::size_t>(c.y[0].shape()[c.y[0].ndim() - 1 - rest]));
-  for (int m = pairs_of(c); m-- > 0;) {
-    std::vector<std::int64_t> places(static_cast<std::size_t>(indices_of(c, m).size()));
-    visit_indices(indices_of(c, m), [&](const auto list) {
-      for (std::size_t k = list.size(); k-- > 0;) {
-        const auto place = static_cast<std::size_t>(list[k]);
-        places[k] = taken[place] ? -1 : static_cast<std::int64_t>(place);
-        taken[place] = true;
-      }
-    });
+  std::vector<Tensor> indices;
+  for (int m = 0; m < pairs_of(c); ++m)
+    indices.push_back(indices_of(c, m));
+  const std::vector<Tensor> places = stitch_places(indices, c.y[0].shape()[c.y[0].ndim() - 1 - rest]);
+  for (int m = 0; m < pairs_of(c); ++m)
     if (c.needs(2 * m + 1))
-      dx[static_cast<std::size_t>(2 * m + 1)] =
-          in_their_places(dy, tensor(places), rest, indices_of(c, m).ndim(), rows_of(c, m).shape());
-  }
+      dx[static_cast<std::size_t>(2 * m + 1)] = in_their_places(
+          dy, places[static_cast<std::size_t>(m)], rest, indices_of(c, m).ndim(), rows_of(c, m).shape());
 }
 
 void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -248,6 +257,20 @@ constexpr Op table[] = {
                   std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
                 })},
 
+    {.name = "partition_places",
+     .doc = "Where dynamic_partition moves each row: its position in the concatenation of the parts.",
+     .args = {"partitions"},
+     .infer = infer_places,
+     .forward = run_partition_places,
+     .rule = none()},
+
+    {.name = "stitch_places",
+     .doc = "Where dynamic_stitch places each row: its index, or -1 if a later row has the same.",
+     .args = {"indices"},
+     .infer = infer_stitch_places,
+     .forward = run_stitch_places,
+     .rule = none()},
+
     {.name = "dynamic_stitch",
      .doc = "Rows placed by index: y[indices[m][i], …] = x[m][i, …]. The last row is kept if an index occurs "
             "several times.",
@@ -258,6 +281,12 @@ constexpr Op table[] = {
      .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp)},
 };
 
+Tensor partition_places(const Tensor& partitions, int count) {
+  return find(table, "partition_places").with(CountOfPartsAttrs{count}, partitions);
+}
+std::vector<Tensor> stitch_places(std::span<const Tensor> indices, std::int64_t places) {
+  return find(table, "stitch_places").run(indices, PlacesAttrs{places});
+}
 Tensor masked(const Tensor& x, const Tensor& mask, int rest) {
   return find(table, "boolean_mask").with(RowAttrs{rest}, x, mask);
 }

@@ -1,5 +1,6 @@
 // The attributes of the ops that select rows.
 #pragma once
+#include <cstdint>
 
 namespace tapedeck {
 
@@ -9,6 +10,13 @@ struct RowAttrs {
 };
 struct PartAttrs {
   int rest, count;
+};
+// Of ops on partition numbers alone, and on indices alone.
+struct CountOfPartsAttrs {
+  int count;
+};
+struct PlacesAttrs {
+  std::int64_t places;
 };
 
 }   // namespace tapedeck

@@ -2,6 +2,7 @@
 #include "ops/layout/positions.h"
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/storage.h"
 #include "kernels/layout/index_check.h"
 
@@ -31,7 +32,7 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
   Tensor flat = allocate({DType::i64, {entries_of(c).size()}});
   if (const auto k = kernels::flatten_positions(indices, extents, flat)) {
     const Tensor wide = to_i64(indices);
-    const std::int64_t* first = elements<std::int64_t>(wide) + *k * depth;
+    const std::int64_t* first = HostView<std::int64_t>(wide, c.op.name).data() + *k * depth;
     throw_error<ShapeError>("{}: index [{}] at position {} is out of range for {}, {}", c.op.name,
                             fmt::join(first, first + depth, ","), *k, name, spec);
   }

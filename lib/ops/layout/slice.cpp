@@ -79,7 +79,7 @@ Spec infer_strided_add(const Call& c) {
 
 void run_strided_add(const Call& c, std::span<Tensor> y) {
   if (y[0].size() == 0) return;
-  if (y[0].raw() != c.x[0].raw()) kernels::copy_runs(c.x[0], {0, 0}, y[0], {0, 0}, 1, y[0].size());
+  if (y[0].address() != c.x[0].address()) kernels::copy_runs(c.x[0], {0, 0}, y[0], {0, 0}, 1, y[0].size());
   kernels::add_to(c.x[1], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
 }
 

@@ -3,7 +3,7 @@
 #include "ops/layout/take_along_axis.h"
 
 #include "core/format.h"
-#include "core/storage.h"
+#include "kernels/layout/index_lists.h"
 #include "kernels/layout/take_along_axis.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
@@ -49,10 +49,8 @@ void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view 
   const std::int64_t outside =
       kernel(c.x[0], indices, {indexed.shape(), axis}, indices.shape()[indices.ndim() + from_end], y);
   if (outside < 0) return;
-  visit_indices(indices, [&](const auto list) {
-    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name,
-                            list[static_cast<std::size_t>(outside)], outside, axis, name, indexed.spec());
-  });
+  throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name,
+                          kernels::index_at(indices, outside), outside, axis, name, indexed.spec());
 }
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis);

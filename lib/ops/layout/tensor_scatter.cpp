@@ -5,6 +5,7 @@
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
+#include "kernels/layout/index_lists.h"
 #include "op/piecewise.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
@@ -55,24 +56,25 @@ Tensor spread(const Call& c, const Tensor& updates) {
       Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
 }
 
-// Which updates are the last at their position, [entries…, 1, …] as the updates; undefined if all are.
-Tensor is_kept(const Call& c) {
-  const int axes = c.attrs<IntoAttrs>().axes, rest = axes - depth_of(c);
-  const Shape indexed(c.x[0].shape().dims().last(static_cast<std::size_t>(axes)));
-  std::vector<std::int64_t> places = flat_indices(c, indexed, "x", c.x[0].spec()).to_vector<std::int64_t>();
-  std::vector<bool> taken(static_cast<std::size_t>(kernels::AxisView(indexed, 0, depth_of(c)).extent));
-  bool all = true;
-  for (std::size_t k = places.size(); k-- > 0;) {
-    const auto place = static_cast<std::size_t>(places[k]);
-    if (taken[place]) places[k] = -1, all = false;
-    taken[place] = true;
-  }
-  if (all) return {};
-  Shape shape = entries_of(c);
-  for (int d = 0; d < rest; ++d)
-    shape.push_back(1);
-  return tensor(places, shape) >= 0;
+// The adjoint of the update in its updates, by the positions of the call.
+Tensor kept_updates(const Call& c, const Tensor& dy);
+
+// y is x's rows at the positions, and zeros where a later position is the same.
+Spec infer_kept(const Call& c) {
+  require_axes(c, c.attrs<IntoAttrs>().axes);
+  require_nd_indices(c, c.attrs<IntoAttrs>().axes);
+  return {c.x[0].dtype(), updates_of(c, c.x[0])};
 }
+void run_kept(const Call& c, std::span<Tensor> y) {
+  const Tensor& x = c.x[0];
+  const int axes = c.attrs<IntoAttrs>().axes;
+  const Shape indexed(x.shape().dims().last(static_cast<std::size_t>(axes)));
+  Tensor places = flat_indices(c, indexed, "x", x.spec());
+  std::vector<bool> taken(static_cast<std::size_t>(kernels::AxisView(indexed, 0, depth_of(c)).extent));
+  kernels::last_of_each(places, taken, places);
+  kernels::gather(x, places, kernels::AxisView(x.shape(), x.ndim() - axes, depth_of(c)), y[0]);
+}
+Tensor updated(const Tensor& x, const Tensor& indices, const Tensor& updates, int axes);
 
 constexpr Rule kUpdated = custom(
     {.x = 0b010},
@@ -80,9 +82,7 @@ constexpr Rule kUpdated = custom(
       const Tensor dy = std::move(dys[0]).dense();
       if (c.needs(0))
         dx[0] = c.op.with(c.attrs<IntoAttrs>(), dy, c.x[1], zeros(updates_of(c, dy), dy.dtype()));
-      if (!c.needs(2)) return;
-      const Tensor kept = is_kept(c), of_updates = picked(c, dy);
-      dx[2] = kept.defined() ? where(kept, of_updates, 0) : of_updates;
+      if (c.needs(2)) dx[2] = kept_updates(c, dy);
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
       const auto tangent = [&](int i) {
@@ -148,6 +148,20 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::last, y[0]); }),
      .rule = kUpdated},
 
+    {.name = "kept_updates",
+     .doc = "The adjoint of tensor_scatter_update in its updates: y[k…] = x[indices[k…]], or 0 if a later "
+            "position is the same.",
+     .args = {"x", "indices"},
+     .infer = infer_kept,
+     .forward = moves(run_kept),
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) {
+           const int axes = c.attrs<IntoAttrs>().axes, ndim = c.y[0].ndim();
+           const Shape& x = c.x[0].shape();
+           return updated(zeros(behind_extra(dy, ndim, x), dy.dtype()), c.x[1], dy, axes);
+         },
+         {.x = 0b10})},
+
     {.name = "tensor_scatter_add",
      .doc = "x with updates added at positions: y[indices[k…]] += updates[k…].",
      .tensorflow = "TensorScatterAdd",
@@ -183,6 +197,13 @@ constexpr Op table[] = {
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::min, y[0]); },
      .rule = kShared},
 };
+
+Tensor kept_updates(const Call& c, const Tensor& dy) {
+  return find(table, "kept_updates").with(c.attrs<IntoAttrs>(), dy, c.x[1]);
+}
+Tensor updated(const Tensor& x, const Tensor& indices, const Tensor& updates, int axes) {
+  return find(table, "tensor_scatter_update").with(IntoAttrs{axes}, x, indices, updates);
+}
 
 Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) {
   return op.with(IntoAttrs{x.ndim()}, x, indices, updates);

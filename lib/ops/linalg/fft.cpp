@@ -3,7 +3,6 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "core/visit.h"
 #include "kernels/linalg/fft.h"
 #include "op/rules.h"
 #include "ops/infer.h"
@@ -32,22 +31,6 @@ void require_transformed(const Call& c, int axes) {
     if (x[d] == 0) throw_shape_error(c, "no elements along an axis that is transformed");
 }
 
-/// Transforms x along its axes from `first` to `end` - 1, counted from the end, and multiplies by scale.
-void run_along(const Tensor& x, int first, int end, bool inverse, double scale, Tensor& y) {
-  if (x.size() == 0) return;
-  visit_complex(x.dtype(), [&]<class C>(C) {
-    using T = typename C::value_type;
-    const C* from = elements<C>(x);
-    C* to = elements<C>(y);
-    for (int k = first; k < end; ++k, from = to) {
-      const int axis = x.ndim() - 1 - k;
-      const std::int64_t n = x.shape()[axis], inner = static_cast<std::int64_t>(elements_along(x.shape(), k));
-      kernels::fft<T>(from, {x.size() / (n * inner), n, inner}, inverse,
-                      static_cast<T>(k + 1 == end ? scale : 1), to);
-    }
-  });
-}
-
 Spec infer_fft(const Call& c) {
   require_complex(c);
   require_transformed(c, c.attrs<FftAttrs>().axes);
@@ -55,7 +38,7 @@ Spec infer_fft(const Call& c) {
 }
 void run_fft(const Call& c, std::span<Tensor> y) {
   const auto [axes, inverse] = c.attrs<FftAttrs>();
-  run_along(c.x[0], 0, axes, inverse, inverse ? 1 / elements_along(c.x[0].shape(), axes) : 1, y[0]);
+  kernels::fft_along(c.x[0], 0, axes, inverse, inverse ? 1 / elements_along(c.x[0].shape(), axes) : 1, y[0]);
 }
 /// The matrix of the transform is n times the conjugate of the inverse transform's; both are symmetric.
 constexpr Rule kFft = linear([](const Call& c, const Tensor& dy) {
@@ -75,11 +58,8 @@ Spec infer_rfft(const Call& c) {
 void run_rfft(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
   if (x.size() == 0) return;
-  const std::int64_t n = x.shape()[x.ndim() - 1];
-  visit_floating(x.dtype(), [&]<class T>(T) {
-    kernels::rfft<T>(elements<T>(x), x.size() / n, n, elements<std::complex<T>>(y[0]));
-  });
-  run_along(y[0], 1, c.attrs<RealFftAttrs>().axes, false, 1, y[0]);
+  kernels::rfft_rows(x, y[0]);
+  kernels::fft_along(y[0], 1, c.attrs<RealFftAttrs>().axes, false, 1, y[0]);
 }
 
 Spec infer_irfft(const Call& c) {
@@ -98,15 +78,12 @@ Spec infer_irfft(const Call& c) {
 void run_irfft(const Call& c, std::span<Tensor> y) {
   if (y[0].size() == 0) return;
   const auto [axes, n] = c.attrs<RealFftAttrs>();
-  const std::int64_t length = n;
   Tensor x = c.x[0];
   if (axes > 1) {
     x = allocate(c.x[0].spec());
-    run_along(c.x[0], 1, axes, true, static_cast<double>(n) / elements_along(y[0].shape(), axes), x);
+    kernels::fft_along(c.x[0], 1, axes, true, static_cast<double>(n) / elements_along(y[0].shape(), axes), x);
   }
-  visit_floating(y[0].dtype(), [&]<class T>(T) {
-    kernels::irfft<T>(elements<std::complex<T>>(x), y[0].size() / length, length, elements<T>(y[0]));
-  });
+  kernels::irfft_rows(x, y[0]);
 }
 
 /// z times the weights of the n / 2 + 1 entries of a transform of n real numbers: `middle` for entries that

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "core/format.h"
-#include "core/storage.h"
 #include "kernels/nn/attention.h"
 #include "ops/derivative_of_ops.h"
 #include "ops/infer.h"
@@ -72,15 +71,9 @@ kernels::Attention kernel_of(const Call& c, int first) {
                        .outputs = in.value.shape()[2] / a.heads,
                        .causal = a.causal,
                        .scale = a.scale,
-                       .mask = in.has_mask() ? elements<bool>(in.mask) : nullptr,
+                       .mask = nullptr,
                        .mask_steps = {}};
-  const int rank = in.mask.ndim();
-  std::int64_t step = 1;
-  for (int axis = 1; in.has_mask() && axis <= rank; ++axis) {   // from the last one
-    const std::int64_t n = in.mask.shape()[rank - axis];
-    k.mask_steps[static_cast<std::size_t>(4 - axis)] = n == 1 ? 0 : step;
-    step *= n;
-  }
+  if (in.has_mask()) kernels::set_mask(k, in.mask);
   return k;
 }
 

@@ -57,14 +57,22 @@ void jvp_by(const std::array<Tensor, kMaxInputs>& partials, Refs dx, std::span<T
   }
 }
 
+std::vector<Spec> infer_probabilities(const Call& c) {
+  const Spec& spec = c.attrs<ProbabilitiesAttrs>().spec;
+  if (!is_floating(spec.dtype) || is_half(spec.dtype))
+    throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);
+  return {spec, spec};
+}
+std::vector<Tensor> probabilities(const Key& key, const Spec& spec);
+
 /// The partials of y with respect to the parameters. y is the quantile at p of a normal distribution
 /// truncated to [low, high], and p is fixed: with z, a and b for y, low and high in standard deviations from
 /// the mean, φ(z) dz = (1 - p) φ(a) da + p φ(b) db. Bounds beyond 10¹⁸ have no weight, like infinite ones.
 std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
   const Tensor &mean = c.x[0], &stddev = c.x[1], &y = c.y[0], low = clip(c.x[2], -1e18, 1e18),
                high = clip(c.x[3], -1e18, 1e18);
-  Tensor p = allocate(y.spec()), q = allocate(y.spec());
-  kernels::probabilities(c.attrs<DrawAttrs>().key, p, q);
+  const std::vector<Tensor> drawn = probabilities(c.attrs<DrawAttrs>().key, y.spec());
+  const Tensor &p = drawn[0], &q = drawn[1];
   const Tensor z = (y - mean) / stddev, a = (low - mean) / stddev, b = (high - mean) / stddev;
   const Tensor by_low = q * exp((y - low) / stddev * (z + a) * 0.5);
   const Tensor by_high = p * exp((y - high) / stddev * (z + b) * 0.5);
@@ -77,13 +85,10 @@ Tensor sums_of(const Call& c) {
   const std::int64_t k = logits.shape()[logits.ndim() - 1];
   const Tensor weights = exp(logits - max(logits, {-1}, true));
   Tensor sums = allocate({DType::f64, {logits.size() / k, k}});
-  kernels::running_sums(reshape(weights, sums.shape()), sums);
-  const double* last = elements<double>(sums) + k - 1;
-  for (std::int64_t r = 0; r < sums.shape()[0]; ++r)
-    if (!(last[r * k] > 0))
-      throw_error<ArgumentError>(
-          "categorical: row {} of logits has NaN, infinity or nothing above -infinity: logits is {}", r,
-          logits.spec());
+  if (const auto r = kernels::running_sums(reshape(weights, sums.shape()), sums))
+    throw_error<ArgumentError>(
+        "categorical: row {} of logits has NaN, infinity or nothing above -infinity: logits is {}", *r,
+        logits.spec());
   return sums;
 }
 
@@ -173,6 +178,16 @@ constexpr Op table[] = {
          },
      .rule = none()},
 
+    {.name = "probabilities",
+     .doc = "Uniform numbers p in (0, 1), and 1 - p: those at which the distributions with parameters invert "
+            "their distribution functions.",
+     .infer = infer_probabilities,
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::probabilities(c.attrs<ProbabilitiesAttrs>().key, y[0], y[1]);
+         },
+     .rule = none()},
+
     {.name = "parameterized_truncated_normal",
      .doc = "Normal numbers truncated to [low, high], drawn by inverting the distribution function; the "
             "gradients are those of the inverse.",
@@ -197,6 +212,10 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { jvp_by(truncated_normal_partials(c), dx, dy); })},
 };
+
+std::vector<Tensor> probabilities(const Key& key, const Spec& spec) {
+  return find(table, "probabilities").run({}, Attrs(ProbabilitiesAttrs{key, spec}));
+}
 
 }   // namespace
 

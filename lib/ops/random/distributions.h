@@ -8,6 +8,10 @@ struct DrawAttrs {
   random::Key key;
   Shape shape;
 };
+struct ProbabilitiesAttrs {
+  random::Key key;
+  Spec spec;
+};
 struct CategoricalAttrs {
   random::Key key;
   std::int64_t n;

@@ -1,10 +1,14 @@
 // Shared by ops on groups of rows (segments): the second input of a call holds the group number of each row.
 #pragma once
+#include <limits>
+
 #include "kernels/reduce/segment.h"
 #include "tapedeck/op.h"
 
 namespace tapedeck {
 
+/// As many groups as the last of ids that are sorted requires.
+inline constexpr std::int64_t kByLastId = std::numeric_limits<std::int64_t>::min();
 // The rows lie along one axis of x, counted from the end; in the result this axis has `count` groups.
 struct SegmentAttrs {
   std::int64_t count;

@@ -7,8 +7,7 @@
 #include <limits>
 
 #include "core/format.h"
-#include "core/storage.h"
-#include "core/trace.h"
+#include "kernels/layout/index_lists.h"
 #include "kernels/reduce/segment.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
@@ -24,25 +23,19 @@ using kernels::SegmentFold;
 // The ids are the last input. Before them come x and, in some ops, indices of rows.
 const Tensor& ids_of(const Call& c) { return c.x[c.x.size() - 1]; }
 
-void require_order(const Call& c) {
+// The number of groups: that of the attributes, or as many as the last id requires.
+std::int64_t groups_of(const Call& c) {
   const std::int64_t count = c.attrs<SegmentAttrs>().count;
-  visit_indices(ids_of(c), [&](const auto ids) {
-    if (ids.empty()) return;
-    bool falls = ids[0] < 0;
-    for (std::size_t k = 1; k < ids.size(); ++k)
-      falls |= ids[k] < ids[k - 1];
-    if (!falls) {
-      if (ids.back() >= count)
-        throw_error<ShapeError>("{}: id {} is out of range for {} groups", c.op.name, ids.back(), count);
-      return;
-    }
-    std::size_t k = 0;
-    while (ids[k] >= (k ? ids[k - 1] : 0))
-      ++k;
+  const Tensor& ids = ids_of(c);
+  if (const std::int64_t k = kernels::first_descent(ids); k >= 0)
     throw_error<ShapeError>(
         "{}: id {} at position {} is negative or less than the one before; use unsorted_segment ops",
-        c.op.name, ids[k], k);
-  });
+        c.op.name, kernels::index_at(ids, k), k);
+  const std::int64_t last = ids.size() ? kernels::index_at(ids, ids.size() - 1) : -1;
+  if (count == kByLastId) return std::min(last, std::numeric_limits<std::int64_t>::max() - 1) + 1;
+  if (last >= count)
+    throw_error<ShapeError>("{}: id {} is out of range for {} groups", c.op.name, last, count);
+  return count;
 }
 
 Spec infer_groups(const Call& c) {
@@ -54,9 +47,8 @@ Spec infer_groups(const Call& c) {
   if (ids.ndim() != 1 || ids.shape()[0] != (c.x.size() == 2 ? x.shape()[x.ndim() + axis] : c.x[1].size()))
     throw_shape_error(c, c.x.size() == 2 ? "ids must have the shape of the first axis of x"
                                          : "ids must have the shape of indices");
-  if (count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, count);
-  require_order(c);
-  return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {count})};
+  if (count < 0 && count != kByLastId) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, count);
+  return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {groups_of(c)})};
 }
 Spec infer_real_groups(const Call& c) {
   require_real(c);
@@ -171,21 +163,12 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::root>},
 };
 
-// As many groups as the last id requires. Invalid ids are reported later, when the specs are inferred.
-SegmentAttrs by(const Tensor& x, const Tensor& ids) {
-  std::int64_t count = 0;
-  if (ids.size() && holds_indices(ids)) {
-    if (thread_state.trace) [[unlikely]]
-      thread_state.trace->looked_at(ids);
-    const std::int64_t last = visit_indices(ids, [](const auto list) { return std::int64_t{list.back()}; });
-    count = std::clamp<std::int64_t>(last, -1, std::numeric_limits<std::int64_t>::max() - 1) + 1;
-  }
+SegmentAttrs along_first(const Tensor& x, std::int64_t count = kByLastId) {
   return {count, -std::max(x.ndim(), 1)};
 }
 Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& ids,
               std::optional<std::int64_t> count) {
-  const SegmentAttrs attrs = by(x, ids);
-  return op.with(SegmentAttrs{count.value_or(attrs.count), attrs.axis}, x, indices, ids);
+  return op.with(along_first(x, count.value_or(kByLastId)), x, indices, ids);
 }
 
 }   // namespace
@@ -195,19 +178,19 @@ Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t co
 }
 
 Tensor segment_sum(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_sum").with(by(x, ids), x, ids);
+  return find(table, "segment_sum").with(along_first(x), x, ids);
 }
 Tensor segment_mean(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_mean").with(by(x, ids), x, ids);
+  return find(table, "segment_mean").with(along_first(x), x, ids);
 }
 Tensor segment_prod(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_prod").with(by(x, ids), x, ids);
+  return find(table, "segment_prod").with(along_first(x), x, ids);
 }
 Tensor segment_max(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_max").with(by(x, ids), x, ids);
+  return find(table, "segment_max").with(along_first(x), x, ids);
 }
 Tensor segment_min(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_min").with(by(x, ids), x, ids);
+  return find(table, "segment_min").with(along_first(x), x, ids);
 }
 
 Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids,

@@ -3,16 +3,9 @@
 #include "ops/reduce/unsorted_segment.h"
 #include "op/piecewise.h"
 
-#include <cmath>
-#include <limits>
-
 #include "core/format.h"
-#include "core/storage.h"
-#include "core/visit.h"
-#include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/index_check.h"
-#include "kernels/reduce/fold.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
@@ -23,8 +16,8 @@
 namespace tapedeck {
 namespace {
 
-void require_ids_below(const Call& c, std::int64_t count) {
-  if (const auto o = kernels::first_outside(c.x[1], count, true))
+void require_ids_below(const Call& c, const Tensor& ids, std::int64_t count) {
+  if (const auto o = kernels::first_outside(ids, count, true))
     throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, o->index,
                             o->position, count);
 }
@@ -53,39 +46,24 @@ Spec infer_share(const Call& c) {
   return c.x[0].spec();
 }
 
-// The value of groups without rows. Other groups start from the identity of the fold.
-enum class Empty { zero, one, highest, lowest };
-
-template <class Fold>
-void run_segment(const Call& c, kernels::ScatterReduction fold, Empty empty, Tensor& y) {
+void run_segment(const Call& c, kernels::ScatterReduction fold, kernels::EmptyGroup empty, Tensor& y) {
   const SegmentAttrs& a = c.attrs<SegmentAttrs>();
-  require_ids_below(c, a.count);
+  require_ids_below(c, c.x[1], a.count);
   if (y.size() == 0) return;
-  std::vector<bool> used(static_cast<std::size_t>(a.count));
-  visit_indices(c.x[1], [&](const auto ids) {
-    for (const auto id : ids)
-      if (id >= 0) used[static_cast<std::size_t>(id)] = true;
-  });
   const kernels::AxisView view(y.shape(), y.ndim() + a.axis);
-  const auto begin = [&]<class T>(T identity, T none) {
-    T* row = elements<T>(y);
-    for (std::int64_t b = 0; b < view.before; ++b)
-      for (std::int64_t j = 0; j < view.extent; ++j, row += view.after)
-        std::fill_n(row, view.after, used[static_cast<std::size_t>(j)] ? identity : none);
-  };
-  visit_any(y.dtype(), [&]<class T>(T) {
-    if constexpr (ComplexNumber<T>) {
-      if constexpr (!kernels::kIsExtreme<Fold>)
-        begin(Fold::template identity<T>, a.zero || empty == Empty::zero ? T(0) : T(1));
-    } else if constexpr (!std::is_same_v<T, bool>) {
-      using Limits = std::numeric_limits<T>;
-      begin(Fold::template identity<T>, a.zero || empty == Empty::zero ? T(0)
-                                        : empty == Empty::one          ? T(1)
-                                        : empty == Empty::highest      ? Limits::max()
-                                                                       : Limits::lowest());
-    }
-  });
+  kernels::begin_groups(fold, a.zero ? kernels::EmptyGroup::zero : empty, c.x[1], view, y);
   kernels::scatter_reduce(fold, c.x[0], c.x[1], view, y);
+}
+
+Spec infer_divisors(const Call& c) {
+  const DivisorsAttrs& a = c.attrs<DivisorsAttrs>();
+  require_indices(c, 0);
+  if (c.x[0].ndim() != 1) throw_shape_error(c, "ids must be of rank 1");
+  if (a.count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, a.count);
+  Shape shape{a.count};
+  for (int d = a.axis + 1; d < 0; ++d)
+    shape.push_back(1);
+  return {a.dtype, shape};
 }
 
 Spec infer_rows_of_groups(const Call& c) {
@@ -105,7 +83,7 @@ constexpr Op table[] = {
      .infer = infer_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Sum>(c, kernels::ScatterReduction::sum, Empty::zero, y[0]);
+           run_segment(c, kernels::ScatterReduction::sum, kernels::EmptyGroup::zero, y[0]);
          },
      .rule = linear([](const Call& c,
                        const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
@@ -117,7 +95,7 @@ constexpr Op table[] = {
      .infer = infer_rows_of_groups,
      .forward = moves([](const Call& c, std::span<Tensor> y) {
        const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-       require_ids_below(c, view.extent);
+       require_ids_below(c, c.x[1], view.extent);
        kernels::gather(c.x[0], c.x[1], view, y[0]);
      }),
      .rule = linear(
@@ -127,6 +105,17 @@ constexpr Op table[] = {
          },
          {.x = 0b10})},
 
+    {.name = "group_divisors",
+     .doc = "What sums of rows by group are divided by for their means: the number n of ids that name a "
+            "group, or 1 if there is none; or √n.",
+     .args = {"ids"},
+     .infer = infer_divisors,
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       require_ids_below(c, c.x[0], y[0].size());
+       kernels::group_divisors(c.x[0], c.attrs<DivisorsAttrs>().divisor, y[0]);
+     }),
+     .rule = none()},
+
     {.name = "unsorted_segment_prod",
      .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are "
             "ignored.",
@@ -135,7 +124,7 @@ constexpr Op table[] = {
      .infer = infer_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Product>(c, kernels::ScatterReduction::product, Empty::one, y[0]);
+           run_segment(c, kernels::ScatterReduction::product, kernels::EmptyGroup::one, y[0]);
          },
      .rule = kProductByGroup},
 
@@ -147,7 +136,7 @@ constexpr Op table[] = {
      .infer = infer_real_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Max>(c, kernels::ScatterReduction::max, Empty::lowest, y[0]);
+           run_segment(c, kernels::ScatterReduction::max, kernels::EmptyGroup::lowest, y[0]);
          },
      .rule = kExtremeByGroup},
 
@@ -159,7 +148,7 @@ constexpr Op table[] = {
      .infer = infer_real_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Min>(c, kernels::ScatterReduction::min, Empty::highest, y[0]);
+           run_segment(c, kernels::ScatterReduction::min, kernels::EmptyGroup::highest, y[0]);
          },
      .rule = kExtremeByGroup},
 
@@ -171,7 +160,7 @@ constexpr Op table[] = {
      .infer = infer_share,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           require_ids_below(c, c.attrs<SegmentAttrs>().count);
+           require_ids_below(c, c.x[1], c.attrs<SegmentAttrs>().count);
            const kernels::AxisView view(c.x[2].shape(), c.x[2].ndim() + c.attrs<SegmentAttrs>().axis);
            kernels::share_of_group_extreme(c.x[0], c.x[1], c.x[2], view, y[0]);
          },
@@ -246,17 +235,9 @@ Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
   if (y.shape.size() == 0) return ones({}, y.dtype);
-  Shape shape{y.shape[y.shape.ndim() + axis]};
-  std::vector<double> divisors(static_cast<std::size_t>(shape[0]));
-  visit_indices(ids, [&](const auto list) {
-    for (const auto id : list)
-      if (id >= 0) ++divisors[static_cast<std::size_t>(id)];
-  });
-  for (double& n : divisors)
-    n = divisor == kernels::Divisor::count ? std::max(n, 1.0) : std::sqrt(std::max(n, 1.0));
-  for (int d = axis + 1; d < 0; ++d)
-    shape.push_back(1);
-  return astype(tensor(divisors, shape), y.dtype);
+  const Tensor list = ids.ndim() == 1 ? ids : reshape(ids, {ids.size()});
+  return find(table, "group_divisors")
+      .with(DivisorsAttrs{y.shape[y.shape.ndim() + axis], axis, divisor, y.dtype}, list);
 }
 
 namespace detail {

@@ -5,6 +5,7 @@
 #include "core/cast.h"
 #include "core/format.h"
 #include "core/storage.h"
+#include "kernels/layout/index_lists.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/unique.h"
 #include "ops/axes.h"
@@ -115,19 +116,13 @@ Spec infer_permutation(const Call& c) {
 }
 
 void run_invert_permutation(const Call& c, std::span<Tensor> y) {
-  visit_indices(c.x[0], [&]<class Index>(std::span<const Index> perm) {
-    const std::span<Index> inverse = writable<Index>(y[0]);
-    std::fill(inverse.begin(), inverse.end(), Index(-1));
-    for (std::size_t i = 0; i < perm.size(); ++i) {
-      if (perm[i] < 0 || static_cast<std::size_t>(perm[i]) >= perm.size())
-        throw_error<ShapeError>("invert_permutation: entry {} at position {} is out of range for perm, {}",
-                                perm[i], i, c.x[0].spec());
-      Index& place = inverse[static_cast<std::size_t>(perm[i])];
-      if (place >= 0)
-        throw_error<ShapeError>("invert_permutation: entry {} is at positions {} and {}", perm[i], place, i);
-      place = static_cast<Index>(i);
-    }
-  });
+  const auto fault = kernels::invert_permutation(c.x[0], y[0]);
+  if (!fault) return;
+  if (fault->before >= 0)
+    throw_error<ShapeError>("invert_permutation: entry {} is at positions {} and {}", fault->entry,
+                            fault->before, fault->position);
+  throw_error<ShapeError>("invert_permutation: entry {} at position {} is out of range for perm, {}",
+                          fault->entry, fault->position, c.x[0].spec());
 }
 
 constexpr Op table[] = {
