@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cases.sh TEST_PROGRAM CASES MISSING UNRECORDED: fails if the tests do not run every case of the file CASES. Those in MISSING, each
-# with its reason on the same line, must not run. Those in UNRECORDED must be tried and fail as recorded functions.
+# with its reason on the same line, must not run. Those in UNRECORDED must be tried and fail as compiled functions.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

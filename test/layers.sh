@@ -30,8 +30,6 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("distribute", "distribute tapedeck")   # tapedeck.h includes all others
 
     # "file include": the reason for an exception.
-    # A sum over all elements is told by its attributes.
-    allowed["lib/compile/pass.cpp ops/reduce/reduce.h"]
     # The interface that optimizers call uses LossReduction of the public header.
     allowed["lib/optim/communicator.h tapedeck/distribute.h"]
   }

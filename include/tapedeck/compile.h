@@ -119,8 +119,7 @@ class Eager {
   using Tensors = const std::vector<Tensor>&;
   using Keys = const std::vector<random::Key>&;
   template <class F> Eager(const F& f)
-      : f_(&f),
-        run_([](const void* f, Tensors x, Keys k) { return (*static_cast<const F*>(f))(x, k); }) {}
+      : f_(&f), run_([](const void* f, Tensors x, Keys k) { return (*static_cast<const F*>(f))(x, k); }) {}
   Returned operator()(Tensors x, Keys k) const { return run_(f_, x, k); }
 
  private:

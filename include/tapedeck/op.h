@@ -25,14 +25,14 @@ struct AttrsType {
   std::uint32_t size, align;
   void (*copy)(const void* from, void* to);   // null: the bytes
   void (*destroy)(void*);                     // null: nothing to do
-  /// The key of random numbers in attributes that have a member `key`; null: they have none. A compiled function
-  /// draws with the keys of each call.
+  /// The key of random numbers in attributes that have a member `key`; null: they have none. A compiled
+  /// function draws with the keys of each call.
   random::Key& (*key)(void* attrs);
 };
 
 namespace detail {
 template <class T> constexpr auto key_of_attrs() -> random::Key& (*)(void*) {
-  if constexpr (requires(T& attrs) {
+  if constexpr (requires(T & attrs) {
                   { attrs.key } -> std::same_as<random::Key&>;
                 })
     return +[](void* attrs) -> random::Key& { return static_cast<T*>(attrs)->key; };

@@ -38,8 +38,8 @@ struct Key {
 struct KeyAccess {
   static std::uint64_t seed(const Key& key) { return key.seed.value_; }
   static std::uint64_t stream(const Key& key) { return key.stream.value_; }
-  /// Of a key that a compiled function was called with, or split from one; 0 of others. Numbers of two keys in
-  /// one key throw TraceError.
+  /// Of a key that a compiled function was called with, or split from one; 0 of others. Numbers of two keys
+  /// in one key throw TraceError.
   TAPEDECK_EXPORT static std::uint64_t source(const Key& key);
   /// The same key from that source, which is not 0.
   static Key from(Key key, std::uint64_t source) {

@@ -326,7 +326,7 @@ namespace {
 void refer_to(const Tensor& y, const Tensor& x, std::int64_t first) {
   refer(*y.handle(), x.block(), first);
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->shared(y, x, first);
+    thread_state.trace->on_view(y, x, first);
 }
 }   // namespace
 

@@ -21,7 +21,7 @@ namespace {
 // A tensor made of numbers on the host.
 Tensor shown(const Tensor& y) {
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->made(y);
+    thread_state.trace->on_host_tensor(y);
   return y;
 }
 
@@ -49,7 +49,7 @@ std::span<const std::byte> look_at(const Tensor& x, std::optional<DType> dtype, 
     throw_error<DTypeError>("{}: the tensor is {}, not {}; use astype", reader, x.spec(), *dtype);
   require_data(x);
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->looked_at(x, reader);
+    thread_state.trace->on_host_read(x, reader);
   return {x.raw(), static_cast<std::size_t>(x.nbytes())};
 }
 
@@ -61,7 +61,7 @@ const void* Tensor::data_as(DType t) const {
   if (t != dtype()) throw_error<DTypeError>("data: the tensor is {}, not {}; use astype", spec(), t);
   require_data(*this);
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->looked_at(*this);
+    thread_state.trace->on_host_read(*this);
   return raw();
 }
 
@@ -108,7 +108,7 @@ Tensor detail::Mixed::tensor(std::optional<DType> dtype) const {
 void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out) {
   require_data(x);
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->looked_at(x);
+    thread_state.trace->on_host_read(x);
   if (is_complex(x.dtype()) && !is_complex(to))
     throw_error<DTypeError>("tensor: {} is not {}; ask for std::complex, or take real, imag or abs", x.spec(),
                             to);

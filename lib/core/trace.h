@@ -44,22 +44,23 @@ class Trace {
   virtual void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) = 0;
   /// An elementwise kernel is about to run, of an op or by itself; so are the loops of a vjp, and those of a
   /// user's map.
-  virtual void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) = 0;
-  virtual void pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy,
+  virtual void on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) = 0;
+  virtual void on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy,
                       const Tensor* const* x, const Tensor& y, const Tensor* dx, unsigned adds) = 0;
-  virtual void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) = 0;
+  virtual void on_user_map(const kernels::UserLoops& loops, const Attrs& f,
+                           const kernels::PassTensors& pass) = 0;
 
   /// y is the elements of x from `first` on, or a copy of those that a view selects; y was made of numbers on
   /// the host; the numbers of x are read there, by a function of this name, which may throw.
-  virtual void shared(const Tensor& y, const Tensor& x, std::int64_t first) = 0;
-  virtual void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) = 0;
-  virtual void made(const Tensor& y) = 0;
-  virtual void looked_at(const Tensor& x, std::string_view reader = {}) = 0;
+  virtual void on_view(const Tensor& y, const Tensor& x, std::int64_t first) = 0;
+  virtual void on_select(const Tensor& y, const Tensor& x, const kernels::StridedView& view) = 0;
+  virtual void on_host_tensor(const Tensor& y) = 0;
+  virtual void on_host_read(const Tensor& x, std::string_view reader = {}) = 0;
 
   /// A variable is made; its value is read as this tensor; it has a new value.
-  virtual void made(detail::VariableCell& cell) = 0;
-  virtual void read(detail::VariableCell& cell, const Tensor& value) = 0;
-  virtual void assigned(detail::VariableCell& cell) = 0;
+  virtual void on_variable(detail::VariableCell& cell) = 0;
+  virtual void on_read(detail::VariableCell& cell, const Tensor& value) = 0;
+  virtual void on_assign(detail::VariableCell& cell) = 0;
   /// Runs an action, during which nothing is recorded. In a replay its tensors are there for the call alone.
   /// It may read and change variables.
   virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
@@ -71,9 +72,9 @@ class Trace {
                       KeyedAction action) = 0;
 
   /// `part` is key i of `key`. Returns it as a key that remembers that.
-  virtual random::Key split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
+  virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
   /// A number of the key from that source is read on the host, which may throw.
-  virtual void looked_at_key(std::uint64_t source) = 0;
+  virtual void on_key_read(std::uint64_t source) = 0;
 };
 
 }   // namespace tapedeck

@@ -344,7 +344,8 @@ void Checkpoint::add(const std::string& name, Tensor& tensor) {
 }
 void Checkpoint::add(const std::string& name, random::Key& key) {
   const auto read = [&key] {
-    return tapedeck::tensor({static_cast<std::int64_t>(std::uint64_t{key.seed}), static_cast<std::int64_t>(std::uint64_t{key.stream})});
+    return tapedeck::tensor({static_cast<std::int64_t>(std::uint64_t{key.seed}),
+                             static_cast<std::int64_t>(std::uint64_t{key.stream})});
   };
   const auto prepare = [&key](const Tensor& x) {
     const auto parts = x.data<std::int64_t>();

@@ -70,9 +70,8 @@ void record_rule(const Call& c, std::span<const Tensor> given, std::span<const T
           own = attrs;
           own.key() = key_now;
         }
-        return rule(
-            {.op = op, .raw_attrs = keyed ? own.view() : attrs.view(), .x = refs(in), .y = refs(out)},
-            list.subspan(x + y));
+        return rule({.op = op, .raw_attrs = keyed ? own.view() : attrs.view(), .x = refs(in), .y = refs(out)},
+                    list.subspan(x + y));
       });
 }
 

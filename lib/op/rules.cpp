@@ -32,7 +32,7 @@ bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy) {
 void run_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
              const Tensor& y, const Tensor* dx, unsigned adds) {
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->pulled(op, kernel, dy, x, y, dx, adds);
+    thread_state.trace->on_vjp(op, kernel, dy, x, y, dx, adds);
   kernels::run_vjp(kernel, dy, x, &y, dx, adds);
 }
 

@@ -44,12 +44,12 @@ const Variable& update(const Variable& v, std::string_view what, const Operand& 
                        Tensor (*op)(Operand, Operand)) {
   detail::VariableCell& cell = v.cell();
   detail::note_access(cell);
-  if (thread_state.trace) thread_state.trace->read(cell, cell.value);
+  if (thread_state.trace) thread_state.trace->on_read(cell, cell.value);
   const RecordingScope unrecorded(nullptr);
   Tensor value = detail::updated(cell.value, by, op);
   detail::check_value(cell, what, value);
   cell.value = std::move(value);
-  if (thread_state.trace) thread_state.trace->assigned(cell);
+  if (thread_state.trace) thread_state.trace->on_assign(cell);
   return v;
 }
 
@@ -81,7 +81,7 @@ Variable::Variable(const Tensor& initial, VariableOptions options)
   cell_->handle = shape_only(initial.spec());
   cell_->handle.handle()->saved = false;
   cell_->constraint = std::move(options.constraint);
-  if (thread_state.trace) thread_state.trace->made(*cell_);
+  if (thread_state.trace) thread_state.trace->on_variable(*cell_);
 }
 
 const std::string& Variable::name() const { return cell_->name; }
@@ -98,7 +98,7 @@ Tensor Variable::value() const {
     r->read(*cell_, read);
   if (thread_state.observer) [[unlikely]] {   // a trace has one
     observe_read(*cell_, read);
-    if (thread_state.trace) thread_state.trace->read(*cell_, read);
+    if (thread_state.trace) thread_state.trace->on_read(*cell_, read);
   }
   return read;
 }
@@ -107,7 +107,7 @@ void Variable::assign(const Tensor& value) const {
   detail::check_value(*cell_, "assign", value);
   detail::note_access(*cell_);
   cell_->value = share(value);
-  if (thread_state.trace) thread_state.trace->assigned(*cell_);
+  if (thread_state.trace) thread_state.trace->on_assign(*cell_);
 }
 void Variable::assign_add(const Tensor& value) const {
   detail::check_value(*cell_, "assign_add", value);

@@ -34,7 +34,7 @@ constexpr From kFrom[] = {From::argument, From::variable, From::captured, From::
 
 using Make = std::function<Tensors(const Tensor&)>;   // results from the tensor
 
-/// "" if `make` in a recorded function gives what it gives outside, for a tensor of this origin, which is
+/// "" if `make` in a compiled function gives what it gives outside, for a tensor of this origin, which is
 /// another one in each call, and if the tensor is as it was after each.
 std::string compare(const Make& make, const Shape& shape, DType dtype, From from) {
   const Tensor first = values(shape, dtype, 0);

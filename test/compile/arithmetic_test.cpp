@@ -101,7 +101,7 @@ TEST_CASE("products and what follows them are rounded one after the other", "[pr
         for (const bool is_first : {false, true}) {
           const Access held = v.held(), second = v.moving[1];
           const std::vector<Access> pairs[] = {{held, second},    {second, held}, {held, v.uniform},
-                                                {v.uniform, held}, {held, held},   {second, v.uniform}};
+                                               {v.uniform, held}, {held, held},   {second, v.uniform}};
           const Access x = v.b.map(v.times, pairs[operands], "mul");
           v.keep(v.b.map(k.kernel, is_first ? std::vector{x, c} : std::vector{c, x}, k.op));
         }

@@ -6,10 +6,10 @@
 
 #include "closeness.h"
 #include "core/bytes.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/map.h"
 #include "tapedeck/moving_average.h"
-#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 

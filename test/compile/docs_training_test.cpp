@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "closeness.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/dataset.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/nn.h"
-#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 #include "tapedeck/update_rule.h"

@@ -47,7 +47,7 @@ TEST_CASE("rows that are summed in one band are one piece", "[program]") {
   std::mt19937 random(7);
   ProgramBuilder b;
   const Access x = b.argument(numbers(DType::f32, {5, 30000}, random, false)),
-                row = b.argument(numbers(DType::f32, {30000}, random, false));
+               row = b.argument(numbers(DType::f32, {30000}, random, false));
   b.outputs[b.vjp(product_vjp, {x, row}, x, x, 2)[1].of] = true;
   b.outputs[b.map(neg_map, {x}, "neg").of] = true;
   CHECK(b.check() == 1);
@@ -89,7 +89,7 @@ TEST_CASE("sums of n elements are those of the kernels for every n", "[program]"
     for (const DType dtype : {DType::f32, DType::f64}) {
       ProgramBuilder b;
       const Access x = b.argument(numbers(dtype, {n}, random, false)),
-                    c = b.argument(numbers(dtype, {}, random, false)), y = b.map(mul_map, {x, c});
+                   c = b.argument(numbers(dtype, {}, random, false)), y = b.map(mul_map, {x, c});
       const auto dx = b.vjp(mul_vjp, {y, c}, y, x, 3);
       for (const Access& v : {b.full_sum(x, false), b.full_sum(y, true), dx[1]})
         b.outputs[v.of] = true;
@@ -109,7 +109,7 @@ TEST_CASE("a group reads and writes what others read alone", "[program]") {
   std::mt19937 random(1);
   ProgramBuilder b;
   const Access x = b.argument(numbers(DType::f32, {100}, random, false)), y = b.map(tanh_map, {x}),
-                z = b.map(mul_map, {y, x});
+               z = b.map(mul_map, {y, x});
   IdVector<ValueId, bool> kept(b.values.size(), false);
   kept[z.of] = true;
   const Steps steps = b.steps();
@@ -136,7 +136,7 @@ TEST_CASE("gradients of the op's products are products", "[program]") {
   std::mt19937 random(1);
   ProgramBuilder b;
   const Access x = b.argument(numbers(DType::f32, {100}, random, false)),
-                c = b.argument(numbers(DType::f32, {}, random, false));
+               c = b.argument(numbers(DType::f32, {}, random, false));
   b.vjp(product_vjp, {x, c}, x, x, 3, {x});
   const IdVector<ValueId, bool> kept(b.values.size(), true);
   const Steps steps = b.steps();
@@ -162,7 +162,8 @@ TEST_CASE("elements that are selected several times are fetched once", "[program
     b.outputs[b.map(mul_map, {once, y}, "mul").of] = true;
   b.outputs[again.of] = true;
   const Steps steps = b.steps();
-  const GroupCode code = make_group_code(b.program, *b.passes, steps[StepId(0)], IdVector<ValueId, bool>(b.values.size(), false));
+  const GroupCode code = make_group_code(b.program, *b.passes, steps[StepId(0)],
+                                         IdVector<ValueId, bool>(b.values.size(), false));
   CHECK(code.views.size() == 2);
   CHECK(b.check() == 1);
 }

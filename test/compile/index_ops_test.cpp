@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "closeness.h"
-#include "tapedeck/forward_accumulator.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/forward_accumulator.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

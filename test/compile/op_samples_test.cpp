@@ -4,8 +4,8 @@
 
 #include "closeness.h"
 #include "ops/op_samples.h"
-#include "tapedeck/forward_accumulator.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/forward_accumulator.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;

@@ -5,8 +5,8 @@
 
 #include "closeness.h"
 #include "optim/trajectories.h"
-#include "tapedeck/gradient_transform.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/gradient_transform.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "closeness.h"
-#include "tapedeck/debug.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/debug.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

@@ -21,8 +21,8 @@ using namespace compiled;
 class ProgramBuilder {
  public:
   Program program;
-  std::vector<Tensor> values;           // as the kernels give them, by values of the program
-  IdVector<ValueId, bool> outputs;      // what the caller reads
+  std::vector<Tensor> values;        // as the kernels give them, by values of the program
+  IdVector<ValueId, bool> outputs;   // what the caller reads
 
   Access argument(const Tensor& x) { return known(program.add_argument(x.spec()), x); }
   Access constant(const Tensor& x) { return known(program.add_constant(x), x); }
@@ -69,8 +69,8 @@ class ProgramBuilder {
     Tensor y = allocate({x.spec.dtype, shape});
     kernels::copy_from(of(x), view, y);
     const Access result = promised(y);
-    program.define(SelectNode{
-        .in = x, .view = std::make_shared<const kernels::StridedView>(view), .out = result.of});
+    program.define(
+        SelectNode{.in = x, .view = std::make_shared<const kernels::StridedView>(view), .out = result.of});
     return result;
   }
   /// Gradients of those x that `wanted` says, each an access that reads something; what they are added to.
@@ -133,9 +133,10 @@ class ProgramBuilder {
   /// A node that is not fused.
   Access other(const std::vector<Access>& x, const Tensor& y) {
     const Access result = promised(y);
-    program.define(ActionNode{.action = [](std::span<const Tensor>, const random::Key&) { return std::vector<Tensor>(); },
-                              .in = x,
-                              .out = {result.of}});
+    program.define(ActionNode{
+        .action = [](std::span<const Tensor>, const random::Key&) { return std::vector<Tensor>(); },
+        .in = x,
+        .out = {result.of}});
     return result;
   }
 
@@ -208,11 +209,13 @@ class ProgramBuilder {
     return in_memory;
   }
   /// Whether the code leaves out a value that must be in memory.
-  bool lacks_results(const Step& step, const GroupCode& code, const IdVector<ValueId, bool>& in_memory) const {
+  bool lacks_results(const Step& step, const GroupCode& code,
+                     const IdVector<ValueId, bool>& in_memory) const {
     const auto writes = [&](ValueId v) {
       for (const auto* list : {&code.results, &code.bool_results})
         if (std::find(list->begin(), list->end(), v) != list->end()) return true;
-      return std::any_of(code.sums.begin(), code.sums.end(), [&](const GroupCode::Sum& s) { return s.to == v; });
+      return std::any_of(code.sums.begin(), code.sums.end(),
+                         [&](const GroupCode::Sum& s) { return s.to == v; });
     };
     bool lacks = false;
     for (const NodeId n : step.nodes)

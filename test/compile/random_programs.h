@@ -40,10 +40,13 @@ inline constexpr auto kNeg = [](auto a) { return -a; };
 inline constexpr auto kTanh = [](auto a) { return tanh(a); };
 inline constexpr auto kMulAdd = [](auto a, auto b, auto c) { return a * b + c; };
 
-inline const kernels::MapKernel add_map = map_kernel<decltype(kAdd), 2>, sub_map = map_kernel<decltype(kSub), 2>,
-                         mul_map = map_kernel<decltype(kMul), 2>, div_map = map_kernel<decltype(kDiv), 2>,
-                         neg_map = map_kernel<decltype(kNeg), 1>, tanh_map = map_kernel<decltype(kTanh), 1>,
-                         mul_add_map = map_kernel<decltype(kMulAdd), 3>;
+inline const kernels::MapKernel add_map = map_kernel<decltype(kAdd), 2>,
+                                sub_map = map_kernel<decltype(kSub), 2>,
+                                mul_map = map_kernel<decltype(kMul), 2>,
+                                div_map = map_kernel<decltype(kDiv), 2>,
+                                neg_map = map_kernel<decltype(kNeg), 1>,
+                                tanh_map = map_kernel<decltype(kTanh), 1>,
+                                mul_add_map = map_kernel<decltype(kMulAdd), 3>;
 inline const kernels::VjpKernel
     mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(),
     tanh_vjp = Fused<OfTanh>::vjp_kernel(),
@@ -111,7 +114,7 @@ class RandomProgram {
         const bool adds_x = size_of_value(x) == n_ && random_() % 2,
                    adds_y = size_of_value(y) == n_ && random_() % 2;
         const auto dx = b.vjp(product(), {x, y}, full(), full(), 1 + static_cast<unsigned>(random_() % 3),
-                               {adds_x ? full() : Access(), adds_y ? full() : Access()});
+                              {adds_x ? full() : Access(), adds_y ? full() : Access()});
         for (const Access& v : dx)
           if (v.reads()) push(v);
         return;
@@ -183,7 +186,7 @@ class RandomMatrixProgram {
       case 8: {
         const kernels::VjpKernel& k = random_() % 3 ? random_() % 2 ? product_vjp : mul_vjp : sum_vjp;
         for (const Access& v : b.vjp(k, {pick(full_), any()}, pick(full_), pick(full_),
-                                      1 + static_cast<unsigned>(random_() % 3)))
+                                     1 + static_cast<unsigned>(random_() % 3)))
           if (v.reads()) push(v);
         return;
       }
@@ -201,8 +204,8 @@ class RandomMatrixProgram {
   Access argument(const Shape& shape) { return b.argument(numbers(dtype_, shape, random_, true)); }
   Access pick(const std::vector<Access>& from) { return from[random_() % from.size()]; }
   Access select() {
-    const auto all = kernels::sliced(wide_.spec.shape, {static_cast<std::int64_t>(random_() % 3), 1},
-                                     shape_, {1, 1 + static_cast<std::int64_t>(random_() % 2)});
+    const auto all = kernels::sliced(wide_.spec.shape, {static_cast<std::int64_t>(random_() % 3), 1}, shape_,
+                                     {1, 1 + static_cast<std::int64_t>(random_() % 2)});
     const Access row = pick(few_);
     return random_() % 2 ? b.select(wide_, all, shape_)
                          : b.select(row, kernels::broadcast(row.spec.shape, shape_), shape_);

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <set>
 
-#include "ops/op_samples.h"
 #include "compile/unchanged.h"
-#include "tapedeck/forward_accumulator.h"
+#include "ops/op_samples.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/forward_accumulator.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -683,7 +683,7 @@ TEST_CASE("zeros have the same signs in replays, and those of IEEE 754", "[recor
       const Tensor positive = zeros({n}, dtype), negative = positive * -1.0;
       REQUIRE(signs(negative) == std::string(static_cast<std::size_t>(n), '-'));
       INFO(name_of(dtype) << " " << n);
-      CHECK(signs(-positive) == signs(negative));   // without a recorded function, too
+      CHECK(signs(-positive) == signs(negative));   // without a compiled function, too
       CHECK(signs(-negative) == signs(positive));
       for (const auto& [name, f] : functions)
         for (const Tensor& weight : {positive, negative, negative + 1, negative - 1}) {

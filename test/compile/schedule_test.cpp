@@ -33,7 +33,7 @@ TEST_CASE("large chains are one group where they read or give the same", "[progr
   constexpr std::int64_t n = 1 << 13;   // f32: as many bytes as the first cache holds
   ProgramBuilder b;
   const Access x = argument(b, {n}), y = argument(b, {n}), row = argument(b, {n / 2}),
-                ones = b.constant(full({n}, 1.0));
+               ones = b.constant(full({n}, 1.0));
   const Access first = b.map(mul_map, {x, ones});
   const Access second = b.map(mul_map, {y, ones});
   b.map(mul_map, {first, first});
@@ -69,7 +69,7 @@ TEST_CASE("what is read through memory is there", "[program]") {
 TEST_CASE("what only later nodes read is computed with them", "[program]") {
   ProgramBuilder b;
   const Access x = argument(b, {8}), early = b.map(mul_map, {x, x}), y = b.map(mul_map, {x, x}),
-                s = b.full_sum(y, false);
+               s = b.full_sum(y, false);
   b.map(mul_map, {b.map(mul_map, {y, s}), early});
   CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{1, 2}, {0, 3, 4}});
 }
@@ -103,7 +103,8 @@ TEST_CASE("passes without elements are no groups", "[program]") {
 
 TEST_CASE("a part whose last vector ends behind its memory is read through a view", "[program]") {
   ProgramBuilder b;
-  const Access x = argument(b, {32}), within = ProgramBuilder::part(x, 16, {16}), beyond = ProgramBuilder::part(x, 17, {15});
+  const Access x = argument(b, {32}), within = ProgramBuilder::part(x, 16, {16}),
+               beyond = ProgramBuilder::part(x, 17, {15});
   b.map(mul_map, {within, within});
   b.map(mul_map, {beyond, beyond});
   b.steps();

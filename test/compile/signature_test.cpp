@@ -1,4 +1,4 @@
-// What makes two calls of a recorded function calls of one program: the types of arguments and result, the
+// What makes two calls of a compiled function calls of one program: the types of arguments and result, the
 // values of numbers, which tensors are the same, and which keys. Each case calls the function itself beside
 // it, with the arguments in several orders, since the first call decides what is recorded.
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ template <class A, class B> std::vector<Tensor> list(const std::pair<A, B>& x) {
   return list(std::tuple<A, B>(x));
 }
 
-/// "" if the recorded function gives for these arguments what f gives, twice.
+/// "" if the compiled function gives for these arguments what f gives, twice.
 template <class F, class R, class... X> std::string compare(const F& f, const R& recorded, const X&... x) {
   for (int call = 0; call < 2; ++call) {
     const auto wanted = f(x...);

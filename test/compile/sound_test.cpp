@@ -51,7 +51,8 @@ TEST_CASE("views that begin together are read apart", "[compile]") {
   check([](const Tensor& x) { return sum(slice(x, {0}, {1}) + x); }, {40});
   check([](const Tensor& x) { return exp(slice(x, {16}, {1}) - slice(x, {16}, {16})); }, {64});
   check([](const Tensor& m) { return exp(m * slice(m, {0, 0}, {1, 1}) + m); }, {4, 8});
-  check([](const Tensor& x) { return gradient_of(x, [](const Tensor& t) { return sum(exp(t - t[0])); }); }, {33});
+  check([](const Tensor& x) { return gradient_of(x, [](const Tensor& t) { return sum(exp(t - t[0])); }); },
+        {33});
 }
 
 TEST_CASE("types are part of the signature", "[compile]") {
@@ -79,12 +80,16 @@ TEST_CASE("keys that are equal once are not one key", "[compile]") {
   for (int i = 0; i < 2; ++i)
     CHECK(same_bits(f(Key{.seed = 1}, Key{.seed = 2}), difference({.seed = 1}, {.seed = 2})));
 
-  const auto beside_constant = [](Key k) { return random::normal({2}, k) + random::normal({2}, Key{.seed = 1}); };
+  const auto beside_constant = [](Key k) {
+    return random::normal({2}, k) + random::normal({2}, Key{.seed = 1});
+  };
   const auto g = compile(beside_constant);
   g(Key{.seed = 1});
   CHECK(same_bits(g(Key{.seed = 2}), beside_constant({.seed = 2})));
 
-  const auto split = [](Key k) { return random::normal({2}, k.split(3)) + random::normal({2}, Key{.seed = 1}.split(3)); };
+  const auto split = [](Key k) {
+    return random::normal({2}, k.split(3)) + random::normal({2}, Key{.seed = 1}.split(3));
+  };
   const auto h = compile(split);
   h(Key{.seed = 1});
   CHECK(same_bits(h(Key{.seed = 2}), split({.seed = 2})));
@@ -92,13 +97,16 @@ TEST_CASE("keys that are equal once are not one key", "[compile]") {
 
 TEST_CASE("a number of a key that is an argument may not be read", "[compile][errors]") {
   using random::Key;
-  const auto f = compile([](Key k) { return random::normal({2}, Key{.seed = k.seed + 1}); }, {.name = "draw"});
-  CHECK_THROWS_WITH(f(Key{.seed = 1}),
-                    "draw: a number of a key that is an argument is read, where a replay would see that of the "
-                    "recording; use key.split(i) to make other keys of it");
+  const auto f =
+      compile([](Key k) { return random::normal({2}, Key{.seed = k.seed + 1}); }, {.name = "draw"});
+  CHECK_THROWS_WITH(
+      f(Key{.seed = 1}),
+      "draw: a number of a key that is an argument is read, where a replay would see that of the "
+      "recording; use key.split(i) to make other keys of it");
   const auto g = compile([](Key k) { return random::normal({2}, Key{.seed = k.seed, .stream = 4}); });
   CHECK_THROWS_AS(g(Key{.seed = 1}), TraceError);
-  const auto whole = compile([](Key k) { return random::normal({2}, Key{.seed = k.seed, .stream = k.stream}); });
+  const auto whole =
+      compile([](Key k) { return random::normal({2}, Key{.seed = k.seed, .stream = k.stream}); });
   whole(Key{.seed = 1});
   CHECK(same_bits(whole(Key{.seed = 2}), random::normal({2}, Key{.seed = 2})));
 }
@@ -108,11 +116,15 @@ TEST_CASE("tensors that are no arguments can be forbidden", "[compile][errors]")
   const Variable w(tensor({3.0, 4.0}));
   const auto f = compile([&](const Tensor& x) { return x * w + outside; },
                          {.name = "step", .captures = Captures::forbid});
-  CHECK_THROWS_WITH(f(tensor({1.0, 1.0})),
-                    "step: add reads f32[2], which is no argument and would be a constant; pass it as an argument, "
-                    "make it a variable, or compile with captures; it comes after #0 read variable, #1 mul");
-  const auto g = compile([&](const Tensor& x) { return x * w + 2.0 + tensor({1.0, 2.0}) + zeros({2}); },
-                         {.captures = Captures::forbid});
+  CHECK_THROWS_WITH(
+      f(tensor({1.0, 1.0})),
+      "step: add reads f32[2], which is no argument and would be a constant; pass it as an argument, "
+      "make it a variable, or compile with captures; it comes after #0 read variable, #1 mul");
+  const auto g = compile(
+      [&](const Tensor& x) {
+        return x * w + 2.0 + tensor({1.0, 2.0}) + zeros({2});
+      },
+      {.captures = Captures::forbid});
   for (int i = 0; i < 2; ++i)
     CHECK(g(tensor({1.0, 1.0})).to_vector() == std::vector<double>{6, 8});
 }

@@ -4,11 +4,11 @@
 #include <numbers>
 
 #include "closeness.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/map.h"
 #include "tapedeck/nn.h"
-#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

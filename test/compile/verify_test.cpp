@@ -57,7 +57,8 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
   };
   for (std::size_t i = 0; i + 1 < code.instructions.size(); ++i) {
     what = "an instruction";
-    changed([&](GroupCode& c) { c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(i)); });
+    changed(
+        [&](GroupCode& c) { c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(i)); });
     what = "stores";
     changed([&](GroupCode& c) { c.instructions[i].stores ^= true; });
     what = "swapped operands";
@@ -72,13 +73,16 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
       changed([&](GroupCode& c) { c.instructions[i].y += static_cast<Entry>(by); });
       if (code.instructions[i].code > code_of(GroupInstruction::Kind::arithmetic) &&
           code.instructions[i].code + 9 < kCodes)
-        changed([&](GroupCode& c) { c.instructions[i].code = static_cast<std::uint16_t>(c.instructions[i].code + 9 * by); });
+        changed([&](GroupCode& c) {
+          c.instructions[i].code = static_cast<std::uint16_t>(c.instructions[i].code + 9 * by);
+        });
     }
   }
   what = "a call";
   for (std::size_t k = 0; k < code.calls.size(); ++k) {
     for (int bit = 0; bit < code.calls[k].operands; ++bit)
-      changed([&](GroupCode& c) { c.calls[k].moves = static_cast<std::uint16_t>(c.calls[k].moves ^ 1u << bit); });
+      changed(
+          [&](GroupCode& c) { c.calls[k].moves = static_cast<std::uint16_t>(c.calls[k].moves ^ 1u << bit); });
     if (!code.calls[k].is_vjp) continue;
     for (int r = 0; r + 2 < code.calls[k].operands; ++r)
       for (const auto put : {kernels::Put::nothing, kernels::Put::store, kernels::Put::add})
@@ -86,9 +90,10 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
   }
   what = "an entry of a call";
   for (const GroupCall& call : code.calls)
-    for (std::size_t e = call.first, end = e + call.operands + (call.is_vjp ? call.operands - 2u : 1u); e < end; ++e)
-    for (const int by : {-1, 1})
-      changed([&](GroupCode& c) { c.entries[e] += static_cast<Entry>(by); });
+    for (std::size_t e = call.first, end = e + call.operands + (call.is_vjp ? call.operands - 2u : 1u);
+         e < end; ++e)
+      for (const int by : {-1, 1})
+        changed([&](GroupCode& c) { c.entries[e] += static_cast<Entry>(by); });
   what = "elements";
   for (auto list : {&GroupCode::singles, &GroupCode::streams, &GroupCode::bytes, &GroupCode::viewed})
     for (std::size_t k = 0; k < (code.*list).size(); ++k) {
@@ -107,7 +112,10 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
   what = "a sum";
   for (std::size_t s = 0; s < code.sums.size(); ++s) {
     changed([&](GroupCode& c) { c.sums[s].mean ^= true; });
-    changed([&](GroupCode& c) { c.sums[s].order = c.sums[s].order == GroupCode::Order::full ? GroupCode::Order::vjp : GroupCode::Order::full; });
+    changed([&](GroupCode& c) {
+      c.sums[s].order =
+          c.sums[s].order == GroupCode::Order::full ? GroupCode::Order::vjp : GroupCode::Order::full;
+    });
     changed([&](GroupCode& c) { c.sums[s].to = {}; });
   }
 }
@@ -195,12 +203,14 @@ TEST_CASE("the verifier of programs names the node and the rule", "[program]") {
   }
   SECTION("a second definition") {
     p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}});
-    CHECK_THROWS_WITH(p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}}),
-                      "compile: mul defines a value a second time");
+    CHECK_THROWS_WITH(
+        p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}}),
+        "compile: mul defines a value a second time");
   }
   SECTION("a value that is not there") {
-    CHECK_THROWS_WITH(p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(y), p.all_of(x)}, .out = {y}}),
-                      "compile: mul reads a value that is not defined");
+    CHECK_THROWS_WITH(
+        p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(y), p.all_of(x)}, .out = {y}}),
+        "compile: mul reads a value that is not defined");
   }
 }
 
@@ -234,7 +244,8 @@ TEST_CASE("a fault in a plan is found, or changes no bit", "[program]") {
     for (const ValueId other : ids_of(right.homes))
       if (right.homes[v].in == Home::In::arena && right.homes[other].in == Home::In::arena && other != v)
         check([&](Plan& plan) { plan.homes[v].offset = plan.homes[other].offset; });
-    for (const auto in : {Home::In::registers, Home::In::borrowed, Home::In::constants, Home::In::output, Home::In::returned})
+    for (const auto in :
+         {Home::In::registers, Home::In::borrowed, Home::In::constants, Home::In::output, Home::In::returned})
       if (right.homes[v].in != in && right.homes[v].in != Home::In::registers)
         check([&](Plan& plan) { plan.homes[v].in = in; });
   }
@@ -247,7 +258,8 @@ TEST_CASE("a fault in a plan is found, or changes no bit", "[program]") {
           if (step.fused)
             for (std::size_t g = 0, k = 0; k < right.steps.size(); ++k)
               if (right.steps[StepId(k)].fused)
-                if (const Group& group = right.groups[g++]; right.steps[StepId(k)].nodes == step.nodes) groups.push_back(group);
+                if (const Group& group = right.groups[g++]; right.steps[StepId(k)].nodes == step.nodes)
+                  groups.push_back(group);
         plan.groups = groups;
       });
   check([](Plan& plan) { plan.arena_bytes -= 64; });

@@ -1,4 +1,4 @@
-// Random programs for recorded functions: lists of nodes, each of which makes tensors, the slots, from those
+// Random programs for compiled functions: lists of nodes, each of which makes tensors, the slots, from those
 // that were there before.
 #pragma once
 #include <memory>

@@ -29,7 +29,7 @@ class Checker {
   std::string check(std::uint64_t& replays) {
     Unchanged captured(p_.captured, "captured tensor");
     const auto f = compile([this](const Tensors& x, const Keys& k) { return run(p_, live_, x, k); },
-                            {.name = "replays", .max_programs = 50});
+                           {.name = "replays", .max_programs = 50});
     for (int call = 0; call < kCalls; ++call) {
       const Inputs in = inputs(call);
       if (p_.set && d_.chance(25)) set_variables();

@@ -1,4 +1,4 @@
-// How random programs of recorded functions are made: node by node, each tried before it is taken.
+// How random programs of compiled functions are made: node by node, each tried before it is taken.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// How a random program of a recorded function runs, and how it is written.
+// How a random program of a compiled function runs, and how it is written.
 #include <algorithm>
 #include <sstream>
 

@@ -45,7 +45,8 @@ struct Run {
   std::string state() const {
     return to_string(kernel.value()) + to_string(bias.value()) +
            (history.defined() ? to_string(history) : "none") + std::to_string(std::uint64_t{key.seed}) + " " +
-           std::to_string(std::uint64_t{key.stream}) + " " + std::to_string(step) + " " + std::to_string(rate);
+           std::to_string(std::uint64_t{key.stream}) + " " + std::to_string(step) + " " +
+           std::to_string(rate);
   }
 };
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/sanitizers.h"
-#include "tapedeck/dataset.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/dataset.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;

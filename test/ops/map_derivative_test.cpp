@@ -5,9 +5,9 @@
 
 #include "closeness.h"
 #include "ops/sample_inputs.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/map.h"
-#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

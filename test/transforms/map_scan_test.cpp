@@ -7,8 +7,8 @@
 #include "closeness.h"
 #include "message_of.h"
 #include "ops/sample_inputs.h"
-#include "tapedeck/gradcheck.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

@@ -1,9 +1,9 @@
 // Arithmetic of groups. Compilers contract no two of its operations, so that results have the bits of the
 // eager loops.
 #pragma once
+#include "compile/fuse/group_code.h"
 #include "kernels/simd/simd.h"
 #include "op/rules.h"
-#include "compile/fuse/group_code.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck::compiled {

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/parallel.h"
 #include "compile/fuse/handlers.h"
+#include "core/parallel.h"
 
 namespace tapedeck::compiled {
 namespace {
@@ -73,8 +73,8 @@ template <class T>
   }
 }
 
-/// One call of run. Scratch holds, for each piece, the two tables, registers, single elements, sums in progress
-/// and cursors; then the sums of all parts.
+/// One call of run. Scratch holds, for each piece, the two tables, registers, single elements, sums in
+/// progress and cursors; then the sums of all parts.
 template <class T> struct Group::Run {
   static constexpr std::int64_t kGroup = kernels::kGroup<T>, size = sizeof(T);
 
@@ -89,8 +89,8 @@ template <class T> struct Group::Run {
   }
   static std::int64_t bytes_of_piece(const GroupCode& c) {
     return lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))) +
-           c.registers * lines(block_of(c) * size) +
-           static_cast<std::int64_t>(c.singles.size()) * kLine + sums_and_cursors(c);
+           c.registers * lines(block_of(c) * size) + static_cast<std::int64_t>(c.singles.size()) * kLine +
+           sums_and_cursors(c);
   }
   static std::int64_t sums_and_cursors(const GroupCode& c) {
     return static_cast<std::int64_t>(c.sums.size() * sizeof(PartialSum<T>)) +
@@ -151,7 +151,8 @@ template <class T> struct Group::Run {
   void fill(const T** from, T** to, std::byte* area, std::int64_t begin) const {
     static constexpr T kZeros[kGroup] = {};
     const GroupCode& c = g.code_;
-    auto* free = reinterpret_cast<T*>(area + lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))));
+    auto* free =
+        reinterpret_cast<T*>(area + lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))));
     *from++ = kZeros;
     for (std::uint32_t r = 0; r < c.registers; ++r, free += block_of(c))
       *from++ = free, *to++ = free;

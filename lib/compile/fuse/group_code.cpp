@@ -123,7 +123,8 @@ class Coder {
     const Entry* const at = &code_.entries[d.first];
     switch (d.kind) {
       case Kind::arithmetic:
-        return {code_of(d.op, d.forms[0], d.forms[1]), d.stores, at[0], at[d.operands - 1], 0, at[d.operands]};
+        return {
+            code_of(d.op, d.forms[0], d.forms[1]), d.stores, at[0], at[d.operands - 1], 0, at[d.operands]};
       case Kind::call:
         return {code_of(d.kind), true, 0, d.at};
       case Kind::sum:
@@ -147,7 +148,8 @@ class Coder {
     const Entry *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
     const int c = next.forms[0] == Form::held ? 1 : 0;
     const Entry b = x[d.operands - 1];   // a square has one operand
-    return {code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], b, y[c], y[next.operands]};
+    return {
+        code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], b, y[c], y[next.operands]};
   }
 
   void add(const Node& node) {
@@ -162,8 +164,7 @@ class Coder {
     add_map(n.in, n.out[0], arithmetic_of(n), logic ? *logic : *n.map);
   }
 
-  void add_map(const std::vector<Access>& in, ValueId y, Arithmetic op,
-               const kernels::MapKernel& kernel) {
+  void add_map(const std::vector<Access>& in, ValueId y, Arithmetic op, const kernels::MapKernel& kernel) {
     std::vector<Source> x;
     for (const Access& a : in)
       x.push_back(operand(a));
@@ -311,15 +312,17 @@ class Coder {
   }
 
   Draft& emit(Kind kind, const std::vector<Source>& x, const std::vector<Register>& to) {
-    Draft d{kind, Arithmetic::none, static_cast<std::uint32_t>(x.size()), static_cast<std::uint32_t>(to.size()),
-            named_.size()};
+    Draft d{kind, Arithmetic::none, static_cast<std::uint32_t>(x.size()),
+            static_cast<std::uint32_t>(to.size()), named_.size()};
     for (const Source& s : x)
       named_.push_back(s.id);
     for (const Register& r : to)
       named_.push_back(r.id_);
     return drafts_.emplace_back(d);
   }
-  void emit(Arithmetic op, const std::vector<Source>& x, Register to) { emit(Kind::arithmetic, x, {to}).op = op; }
+  void emit(Arithmetic op, const std::vector<Source>& x, Register to) {
+    emit(Kind::arithmetic, x, {to}).op = op;
+  }
   void copy(Source x, Register to) { emit(Kind::copy, {x}, {to}).at = is_single(x); }
   // x, with an element for each of the block.
   Source in_full(Source x) {

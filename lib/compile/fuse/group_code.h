@@ -125,7 +125,9 @@ struct GroupCode {
   std::vector<ValueId> reads, writes;   // of memory; each once
 
  private:
-  template <class T> static Entry count(const std::vector<T>& list) { return static_cast<Entry>(list.size()); }
+  template <class T> static Entry count(const std::vector<T>& list) {
+    return static_cast<Entry>(list.size());
+  }
 };
 
 /// `kept`: values that must be in memory after the group.

@@ -45,7 +45,8 @@ template <class T> struct GroupState {
 };
 
 /// An instruction whose operands and results are in memory.
-template <class T> void run_in_memory(const GroupInstruction& i, const Tables<T>& tables, GroupState<T>& state);
+template <class T>
+void run_in_memory(const GroupInstruction& i, const Tables<T>& tables, GroupState<T>& state);
 
 template <std::size_t, class V> using EachOf = V;
 template <class T, class Index> class Handlers;
@@ -71,8 +72,8 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
   static constexpr std::size_t kProducts = code_of(Then{}, Form{}, Form{}, Form::moving);
   template <std::size_t> static Vector zero() { return Vector(T(0)); }
 
-  [[gnu::always_inline]] static void go_on(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
-                                           GroupState<T>& state, EachOf<k, Vector>... r) {
+  [[gnu::always_inline]] static void go_on(const GroupInstruction* i, const T* const* from, T* const* to,
+                                           const Handler* all, GroupState<T>& state, EachOf<k, Vector>... r) {
     return all[i->code].run(i, from, to, all, state, r...);
   }
 
@@ -83,9 +84,9 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     else
       return Vector::load_unaligned(form == Form::moving ? p + at * kWidth : p);
   }
-  template <Arithmetic op, Form a, Form b> static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to,
-                                                                  const Handler* all, GroupState<T>& state,
-                                                                  EachOf<k, Vector>... r) {
+  template <Arithmetic op, Form a, Form b>
+  static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+                         GroupState<T>& state, EachOf<k, Vector>... r) {
     const T *x = from[i->a], *y = from[i->b];
     ((r = compute<op, Vector>(take<a>(r, x, k), take<b>(r, y, k))), ...);
     if (i->stores) {
@@ -94,9 +95,9 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     }
     return go_on(i + 1, from, to, all, state, r...);
   }
-  template <Then then, Form a, Form b, Form c> static void product(const GroupInstruction* i, const T* const* from, T* const* to,
-                                                                   const Handler* all, GroupState<T>& state,
-                                                                   EachOf<k, Vector>... r) {
+  template <Then then, Form a, Form b, Form c>
+  static void product(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+                      GroupState<T>& state, EachOf<k, Vector>... r) {
     const T *x = from[i->a], *y = from[i->b], *z = from[i->c];
     ((r = product_and<then, Vector>(take<a>(r, x, k), take<b>(r, y, k), take<c>(r, z, k))), ...);
     if (i->stores) {
@@ -106,9 +107,9 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     return go_on(i + 1, from, to, all, state, r...);
   }
   // In a loop, whose vector registers hold the constants.
-  template <Arithmetic op, Form a> static void function(const GroupInstruction* i, const T* const* from, T* const* to,
-                                                        const Handler* all, GroupState<T>& state,
-                                                        EachOf<k, Vector>... r) {
+  template <Arithmetic op, Form a> static void function(const GroupInstruction* i, const T* const* from,
+                                                        T* const* to, const Handler* all,
+                                                        GroupState<T>& state, EachOf<k, Vector>... r) {
     const T* x = from[i->a];
     if constexpr (a == Form::held) {
       (r.store_unaligned(state.held + k * kWidth), ...);
@@ -125,8 +126,8 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
       compute<op>(v, v).store_unaligned(y + at * kWidth);
     }
   }
-  static void held_sum(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all, GroupState<T>& state,
-                       EachOf<k, Vector>... r) {
+  static void held_sum(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+                       GroupState<T>& state, EachOf<k, Vector>... r) {
     PartialSum<T>& sum = state.sums[i->b];
     bool done = false;
     if constexpr (sizeof...(k) == kBlockVectors) done = sum.add_vectors(r...);
@@ -137,8 +138,8 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     return go_on(i + 1, from, to, all, state, r...);
   }
   // Straight from where the elements lie, if these are side by side or the same.
-  static void fetch(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all, GroupState<T>& state,
-                    EachOf<k, Vector>... r) {
+  static void fetch(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+                    GroupState<T>& state, EachOf<k, Vector>... r) {
     constexpr auto n = static_cast<std::int64_t>(sizeof...(k) * kWidth);
     Cursor& cursor = state.cursors[i->b];
     const T* const x = from[i->a];
@@ -161,13 +162,13 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     }
     return go_on(i + 1, from, to, all, state, r...);
   }
-  static void in_memory(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all, GroupState<T>& state,
-                        EachOf<k, Vector>...) {
+  static void in_memory(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+                        GroupState<T>& state, EachOf<k, Vector>...) {
     run_in_memory<T>(*i, {from, to}, state);
     return go_on(i + 1, from, to, all, state, zero<k>()...);
   }
-  static void pause(const GroupInstruction* i, const T* const*, T* const*, const Handler*, GroupState<T>& state,
-                    EachOf<k, Vector>...) {
+  static void pause(const GroupInstruction* i, const T* const*, T* const*, const Handler*,
+                    GroupState<T>& state, EachOf<k, Vector>...) {
     state.next = i + 1;
   }
   static void end(const GroupInstruction*, const T* const*, T* const*, const Handler*, GroupState<T>& state,

@@ -1,5 +1,6 @@
-// Memory of a replay, by what may be done with it: arguments, variables and constants are ReadOnly all the way
-// down to the loops. What may be written is memory of the program's own, or of a result that nothing else has.
+// Memory of a replay, by what may be done with it: arguments, variables and constants are ReadOnly all the
+// way down to the loops. What may be written is memory of the program's own, or of a result that nothing else
+// has.
 #pragma once
 #include "compile/ir/ids.h"
 #include "core/storage.h"

@@ -16,16 +16,16 @@ template <class... F> auto loop_of(F...) {
 
 constexpr int dy = VjpStep::kCotangent, last = VjpStep::kLast;
 constexpr VjpStep negative[] = {{Arithmetic::neg, dy, dy}}, times_a[] = {{Arithmetic::mul, dy, 0}},
-                   times_b[] = {{Arithmetic::mul, dy, 1}}, square[] = {{Arithmetic::of_square, dy, 0}},
-                   sqrt[] = {{Arithmetic::of_sqrt, dy, 1}}, log[] = {{Arithmetic::of_log, dy, 0}},
-                   tanh[] = {{Arithmetic::of_tanh, dy, 1}}, sigmoid[] = {{Arithmetic::of_sigmoid, dy, 1}},
-                   div_in_a[] = {{Arithmetic::of_div_in_a, dy, 1}},
-                   div_in_b[] = {
-                       {Arithmetic::neg, 2, 2}, {Arithmetic::div, last, 1}, {Arithmetic::mul, dy, last}};
+                  times_b[] = {{Arithmetic::mul, dy, 1}}, square[] = {{Arithmetic::of_square, dy, 0}},
+                  sqrt[] = {{Arithmetic::of_sqrt, dy, 1}}, log[] = {{Arithmetic::of_log, dy, 0}},
+                  tanh[] = {{Arithmetic::of_tanh, dy, 1}}, sigmoid[] = {{Arithmetic::of_sigmoid, dy, 1}},
+                  div_in_a[] = {{Arithmetic::of_div_in_a, dy, 1}},
+                  div_in_b[] = {
+                      {Arithmetic::neg, 2, 2}, {Arithmetic::div, last, 1}, {Arithmetic::mul, dy, last}};
 // Of ops with one operand, in the order in which steps_of names them.
 constexpr VjpSteps of_one[][1] = {{negative}, {square}, {sqrt}, {times_b}, {log}, {tanh}, {sigmoid}};
 constexpr VjpSteps add[] = {{}, {}}, sub[] = {{}, negative}, mul[] = {times_b, times_a},
-                    div[] = {div_in_a, div_in_b};
+                   div[] = {div_in_a, div_in_b};
 
 }   // namespace
 

@@ -2,18 +2,18 @@
 #pragma once
 #include <algorithm>
 
+#include "compile/fuse/group_code.h"
 #include "kernels/elementwise/row.h"
 #include "kernels/elementwise/vjp.h"
 #include "kernels/reduce/fold_axes.h"
-#include "compile/fuse/group_code.h"
 
 namespace tapedeck::compiled {
 
 /// How many elements one part of a sum adds up.
 inline std::int64_t part_of(const GroupCode::Sum& s) {
-  return s.order == GroupCode::Order::full   ? kernels::kFoldBlock
+  return s.order == GroupCode::Order::full  ? kernels::kFoldBlock
          : s.order == GroupCode::Order::vjp ? kernels::kSumPiece
-                                             : s.rows.width * s.rows.rows_of_band;
+                                            : s.rows.width * s.rows.rows_of_band;
 }
 
 /// Blocks begin at multiples of their own size, but for the last few of a piece, which get smaller.

@@ -7,7 +7,6 @@
 #include "compile/fuse/logic.h"
 #include "core/bytes.h"
 #include "kernels/elementwise/grid.h"
-#include "ops/reduce/reduce.h"
 
 namespace tapedeck::compiled {
 namespace {

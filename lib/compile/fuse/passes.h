@@ -22,8 +22,8 @@ enum class Reading : std::uint8_t {
   none,       // it cannot
 };
 
-/// A gradient that is the sum of all rows, of `width` elements each, in bands of so many rows: one sum for each
-/// band, then these in order.
+/// A gradient that is the sum of all rows, of `width` elements each, in bands of so many rows: one sum for
+/// each band, then these in order.
 struct RowSum {
   std::int64_t width, rows_of_band;
 };

@@ -66,8 +66,7 @@ class Scheduler {
     for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
       if (pass(*n) && is_per_element(*n) && latest[*n] != never) level_[*n] = latest[*n];
       for (const Read& r : reads_[*n])
-        latest[r.node] =
-            std::min(latest[r.node], level_[*n] - (r.block_by_block || r.order ? 0 : 1));
+        latest[r.node] = std::min(latest[r.node], level_[*n] - (r.block_by_block || r.order ? 0 : 1));
     }
   }
   bool is_per_element(NodeId n) const {

@@ -1,9 +1,9 @@
 // In: the nodes of a group, and its code. Out: the first difference between what they compute.
 //
 // A term is what one element of a pass is: an element of a value in memory, or an operation on terms. Equal
-// terms have equal ids. The nodes give the terms that are wanted; the code, followed instruction by instruction,
-// gives those that it computes. Nothing here is shared with what writes the code but the meaning of kernels:
-// arithmetic_of and steps_of.
+// terms have equal ids. The nodes give the terms that are wanted; the code, followed instruction by
+// instruction, gives those that it computes. Nothing here is shared with what writes the code but the meaning
+// of kernels: arithmetic_of and steps_of.
 #include "compile/fuse/verify.h"
 
 #include <bit>
@@ -32,14 +32,14 @@ constexpr Term kUnknown = 0;
 
 /// What a term is made with, beside two other terms or numbers.
 enum class Head : std::uint64_t {
-  element,   // the element of a value at one place, for all of the pass
+  element,    // the element of a value at one place, for all of the pass
   elements,   // those from one place on, one for each of the pass
-  uniform,   // any element of a value whose elements are equal
-  view,      // those that a view selects; axes follow
+  uniform,    // any element of a value whose elements are equal
+  view,       // those that a view selects; axes follow
   axis,
-  next,   // a list: one more entry
-  result,   // of a call: which
-  sum,      // how
+  next,                   // a list: one more entry
+  result,                 // of a call: which
+  sum,                    // how
   arithmetic = 1 << 10,   // from here on: an Arithmetic
 };
 
@@ -48,7 +48,9 @@ class Terms {
   Term make(std::uint64_t head, std::uint64_t a, std::uint64_t b) {
     return ids_.try_emplace({head, a, b}, static_cast<Term>(ids_.size() + 1)).first->second;
   }
-  Term make(Head head, std::uint64_t a, std::uint64_t b = 0) { return make(static_cast<std::uint64_t>(head), a, b); }
+  Term make(Head head, std::uint64_t a, std::uint64_t b = 0) {
+    return make(static_cast<std::uint64_t>(head), a, b);
+  }
 
   // Sums and products do not depend on the order of their operands, but for which of two NaN they give.
   Term arithmetic(Arithmetic op, Term a, Term b) {
@@ -111,7 +113,8 @@ class Verifier {
   Term elements(ValueId v, std::int64_t first) {
     if (n_ == 1 || passes_.is_uniform(v)) return element(v, first);
     const std::int64_t all = size_of_value(v);
-    if (first < 0 || n_ > all || first > all - n_) broken("{} elements of {} are read from {} on", n_, p_[v].spec, first);
+    if (first < 0 || n_ > all || first > all - n_)
+      broken("{} elements of {} are read from {} on", n_, p_[v].spec, first);
     return terms_.make(Head::elements, v.index(), static_cast<std::uint64_t>(first));
   }
   Term view(ValueId v, std::int64_t first, const kernels::StridedView& view) {
@@ -148,7 +151,8 @@ class Verifier {
     return t;
   }
   template <class Kernel> const void* loop_of(const Kernel& k) const {
-    return code_.pass.dtype == DType::f32 ? reinterpret_cast<const void*>(k.f32) : reinterpret_cast<const void*>(k.f64);
+    return code_.pass.dtype == DType::f32 ? reinterpret_cast<const void*>(k.f32)
+                                          : reinterpret_cast<const void*>(k.f64);
   }
   Term call(const std::vector<Term>& x, const void* loop, std::uint64_t result) {
     return terms_.make(Head::result, list(x, loop), result);
@@ -196,8 +200,9 @@ class Verifier {
   }
   Term sum(Term x, const GroupCode::Sum& s) {
     const auto how = static_cast<std::uint64_t>(s.order) * 2 + s.mean;
-    return terms_.make(Head::sum, terms_.make(Head::sum, x, how),
-                       static_cast<std::uint64_t>(s.rows.width) << 32 | static_cast<std::uint64_t>(s.rows.rows_of_band));
+    return terms_.make(
+        Head::sum, terms_.make(Head::sum, x, how),
+        static_cast<std::uint64_t>(s.rows.width) << 32 | static_cast<std::uint64_t>(s.rows.rows_of_band));
   }
   void want_sum(ValueId v, Term x, const GroupCode::Sum& how) {
     sums_[v] = sum(x, how);
@@ -231,7 +236,9 @@ class Verifier {
     Term last = dy;
     for (const VjpStep& s : all[i]) {
       const auto term = [&](int x) {
-        return x == VjpStep::kLast ? last : x == VjpStep::kCotangent ? dy : operand(n.in[static_cast<std::size_t>(x)]);
+        return x == VjpStep::kLast        ? last
+               : x == VjpStep::kCotangent ? dy
+                                          : operand(n.in[static_cast<std::size_t>(x)]);
       };
       const Term a = term(s.a);
       last = terms_.arithmetic(s.op, a, has_one_operand(s.op) ? a : term(s.b));
@@ -274,7 +281,8 @@ class Verifier {
       require_dtype(e.of, false);
   }
   void require_dtype(ValueId v, bool boolean) const {
-    if (p_[v].spec.dtype != (boolean ? DType::boolean : code_.pass.dtype)) broken("{} is read as another dtype", p_[v].spec);
+    if (p_[v].spec.dtype != (boolean ? DType::boolean : code_.pass.dtype))
+      broken("{} is read as another dtype", p_[v].spec);
   }
   // Loops read whole lines of 64 bytes; so much memory a value has, from its beginning on.
   void require_lines(const Elements& e, std::int64_t size) const {
@@ -335,7 +343,8 @@ class Verifier {
   }
   void follow_arithmetic(const GroupInstruction& i, int at) {
     const auto op = static_cast<Arithmetic>(at / 9);
-    const Term a = read(i.a, static_cast<Form>(at / 3 % 3), held_), b = read(i.b, static_cast<Form>(at % 3), held_);
+    const Term a = read(i.a, static_cast<Form>(at / 3 % 3), held_),
+               b = read(i.b, static_cast<Form>(at % 3), held_);
     hold(i, terms_.arithmetic(op, a, b));
   }
   void follow_other(const GroupInstruction& i) {
@@ -350,7 +359,8 @@ class Verifier {
         read(i.a, i.b ? Form::single : Form::moving, kUnknown);
         return write(i.y, read(i.a));
       case Kind::fetch: {
-        if (i.a < code_.first_viewed() || i.a >= code_.size()) broken("a view selects from what is not in memory");
+        if (i.a < code_.first_viewed() || i.a >= code_.size())
+          broken("a view selects from what is not in memory");
         if (i.b >= code_.views.size()) broken("there is no such view");
         if (fetched_[i.b]) broken("a view is followed twice in a block");
         fetched_[i.b] = true;
@@ -380,7 +390,8 @@ class Verifier {
   }
   void follow_call(const GroupCall& c) {
     const std::size_t places = c.operands + (c.is_vjp ? c.operands - 2u : 1u);
-    if (c.first > code_.entries.size() || places > code_.entries.size() - c.first) broken("a call has too few entries");
+    if (c.first > code_.entries.size() || places > code_.entries.size() - c.first)
+      broken("a call has too few entries");
     const Entry* const entry = &code_.entries[c.first];
     std::vector<Term> x;
     for (Entry k = 0; k < c.operands; ++k) {
@@ -390,7 +401,8 @@ class Verifier {
     }
     const auto* const loop = reinterpret_cast<const void*>(c.loop);
     if (!c.is_vjp) return write(entry[c.operands], call(x, loop, 0));
-    if (x.back() == kUnknown || !(c.moves >> (c.operands - 1) & 1)) broken("a cotangent is not there for each element");
+    if (x.back() == kUnknown || !(c.moves >> (c.operands - 1) & 1))
+      broken("a cotangent is not there for each element");
     for (Entry k = 0; k + 2 < c.operands; ++k) {
       if (c.put[k] == Put::nothing) continue;
       const Entry y = entry[c.operands + k];
@@ -446,13 +458,14 @@ class Verifier {
   ByValue<Term> wanted_, sums_;
   ByValue<NodeId> of_;
   std::vector<Term> read_, written_, added_;   // by the entries of the tables; by the sums
-  std::vector<bool> fetched_;   // by views: each has one cursor
+  std::vector<bool> fetched_;                  // by views: each has one cursor
   Term held_ = kUnknown;
 };
 
 }   // namespace
 
-std::optional<std::string> verify(const Program& p, const Passes& passes, const Step& step, const GroupCode& code) {
+std::optional<std::string> verify(const Program& p, const Passes& passes, const Step& step,
+                                  const GroupCode& code) {
   Verifier v(p, passes, step, code);
   try {
     v.run();

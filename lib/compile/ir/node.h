@@ -18,7 +18,7 @@ namespace tapedeck::compiled {
 struct OpNode {
   const Op* op = nullptr;
   OwnedAttrs attrs = {};
-  KeyId key = {};                           // with which the attributes begin, where it is no constant
+  KeyId key = {};                            // with which the attributes begin, where it is no constant
   const kernels::MapKernel* map = nullptr;   // what the kernel is, where it is elementwise
   std::vector<Access> in = {};
   std::vector<ValueId> out = {};
@@ -58,7 +58,7 @@ struct UserMapNode {
   OwnedAttrs closure = {};   // what the user's function closes over
   DType dtype = DType::f32;
   Shape shape = {};
-  int inputs = 0;            // the operands that broadcast to `shape`, which come first
+  int inputs = 0;   // the operands that broadcast to `shape`, which come first
   bool gradients = false;
   std::int64_t directions = 1;
   std::vector<kernels::Shift> shifts = {};

@@ -47,7 +47,9 @@ std::string name_of(const Node& node) {
   struct Name {
     std::string operator()(const OpNode& n) const { return std::string(n.op->name); }
     std::string operator()(const MapNode&) const { return "tangent"; }
-    std::string operator()(const VjpNode& n) const { return fmt::format("gradient of {}", n.op ? n.op->name : "map"); }
+    std::string operator()(const VjpNode& n) const {
+      return fmt::format("gradient of {}", n.op ? n.op->name : "map");
+    }
     std::string operator()(const UserMapNode& n) const { return n.gradients ? "gradient of map" : "map"; }
     std::string operator()(const SelectNode& n) const { return std::string(n.op ? n.op->name : "slice"); }
     std::string operator()(const ProductSum& n) const { return fmt::format("{}+add", n.op->name); }

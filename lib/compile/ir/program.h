@@ -1,6 +1,6 @@
-// Program: what a function of tensors computes, in static single-assignment form. Each value is an argument, a
-// constant, or defined by one node, and never changes; nodes stand in an order in which each comes after what
-// it reads. A rewrite makes another program.
+// Program: what a function of tensors computes, in static single-assignment form. Each value is an argument,
+// a constant, or defined by one node, and never changes; nodes stand in an order in which each comes after
+// what it reads. A rewrite makes another program.
 #pragma once
 #include "compile/ir/node.h"
 
@@ -41,7 +41,9 @@ class Program {
   const IdVector<NodeId, Node>& nodes() const { return nodes_; }
   const IdVector<KeyId, DerivedKey>& keys() const { return keys_; }
   const std::vector<ValueId>& arguments() const { return arguments_; }
-  const std::vector<Access>& outputs() const { return outputs_; }   // of an undefined tensor: it reads nothing
+  const std::vector<Access>& outputs() const {
+    return outputs_;
+  }   // of an undefined tensor: it reads nothing
 
   /// All of a value.
   Access all_of(ValueId v) const { return {v, 0, values_[v].spec}; }

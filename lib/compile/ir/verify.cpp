@@ -34,7 +34,9 @@ class Verifier {
         broken("an argument is no value of its own");
     check_keys();
   }
-  std::string where() const { return at_ ? fmt::format("node {}, {}", at_.index(), name_of(p_[at_])) : "the program"; }
+  std::string where() const {
+    return at_ ? fmt::format("node {}, {}", at_.index(), name_of(p_[at_])) : "the program";
+  }
 
  private:
   const Spec& spec(ValueId v) const { return p_[v].spec; }
@@ -50,8 +52,7 @@ class Verifier {
   void check(const Access& a) const {
     if (a.of.index() >= defined_.size()) broken("reads a value that there is not");
     if (!defined_[a.of]) broken("reads value {} before it is defined", a.of.index());
-    if (a.spec.dtype != spec(a.of).dtype)
-      broken("reads {} as {}", spec(a.of), a.spec);
+    if (a.spec.dtype != spec(a.of).dtype) broken("reads {} as {}", spec(a.of), a.spec);
     const std::int64_t n = a.size(), all = spec(a.of).shape.size();
     if (a.first < 0 || n > all || a.first > all - n)
       broken("reads {} from element {} of {}", a.spec, a.first, spec(a.of));
@@ -93,7 +94,8 @@ class Verifier {
     if (n.map && n.out.size() == 1 && n.out[0]) check_broadcast(n.in, spec(n.out[0]).shape);
   }
   void check_specs(const MapNode& n) const {
-    require(n.map && static_cast<std::size_t>(n.map->operands) == n.in.size(), "it has another number of operands");
+    require(n.map && static_cast<std::size_t>(n.map->operands) == n.in.size(),
+            "it has another number of operands");
     check_broadcast(n.in, spec(n.out).shape);
   }
   void check_specs(const VjpNode& n) const {
@@ -137,7 +139,8 @@ class Verifier {
     }
     if (count == 0) return;
     if (count != spec(n.out).shape.size()) broken("a view of {} elements gives {}", count, spec(n.out));
-    if (least < 0 || most >= n.in.size()) broken("a view selects elements {} to {} of {}", least, most, n.in.spec);
+    if (least < 0 || most >= n.in.size())
+      broken("a view selects elements {} to {} of {}", least, most, n.in.spec);
   }
   void check_specs(const ProductSum& n) const {
     const Shape &a = n.a.spec.shape, &b = n.b.spec.shape;
@@ -147,7 +150,9 @@ class Verifier {
     same(spec(n.out), {n.a.spec.dtype, {rows, columns}}, "a product has the extents of its factors");
     same(spec(n.out), n.before.spec, "what a product is added to has its spec");
   }
-  void check_specs(const ReadNode& n) const { same(spec(n.out), n.cell->value.spec(), "a variable keeps its spec"); }
+  void check_specs(const ReadNode& n) const {
+    same(spec(n.out), n.cell->value.spec(), "a variable keeps its spec");
+  }
   void check_specs(const StoreNode& n) const {
     same(n.in.spec, n.cell->value.spec(), "a variable keeps its spec");
   }

@@ -7,7 +7,8 @@ namespace tapedeck::compiled {
 namespace {
 
 // Values that are read by other steps than that which defines them, or lie in memory in any case.
-IdVector<ValueId, bool> find_kept(const Program& p, const Steps& steps, const IdVector<ValueId, Life>& lives) {
+IdVector<ValueId, bool> find_kept(const Program& p, const Steps& steps,
+                                  const IdVector<ValueId, Life>& lives) {
   IdVector<ValueId, bool> kept(p.values().size());
   for (const StepId id : ids_of(steps)) {
     const Step& step = steps[id];
@@ -29,7 +30,9 @@ Home::In home_of(const Program& p, const Value& value) {
   if (value.from == Value::From::argument) return small ? Home::In::arena : Home::In::borrowed;
   if (small) return Home::In::arena;
   const Node& node = p[value.node];
-  return as<ReadNode>(node) ? Home::In::borrowed : returns_memory(node) ? Home::In::returned : Home::In::arena;
+  return as<ReadNode>(node)     ? Home::In::borrowed
+         : returns_memory(node) ? Home::In::returned
+                                : Home::In::arena;
 }
 
 // A change after the read and before, or while, the value is used.
@@ -40,7 +43,8 @@ bool changes_while_used(const std::vector<std::int32_t>& changes, const Life& li
 
 }   // namespace
 
-IdVector<ValueId, Home> find_homes(const Program& p, const Steps& steps, const IdVector<ValueId, Life>& lives) {
+IdVector<ValueId, Home> find_homes(const Program& p, const Steps& steps,
+                                   const IdVector<ValueId, Life>& lives) {
   IdVector<ValueId, Home> homes(p.values().size());
   const IdVector<ValueId, bool> kept = find_kept(p, steps, lives);
   for (const ValueId v : ids_of(homes))
@@ -54,7 +58,8 @@ IdVector<ValueId, Home> find_homes(const Program& p, const Steps& steps, const I
   for (const StepId s : ids_of(steps))
     if (changes_variables(p[steps[s].nodes[0]])) changes.push_back(static_cast<std::int32_t>(s.index()));
   for (const ValueId v : ids_of(homes))
-    if (const NodeId n = p[v].node; n && as<ReadNode>(p[n])) homes[v].held = changes_while_used(changes, lives[v]);
+    if (const NodeId n = p[v].node; n && as<ReadNode>(p[n]))
+      homes[v].held = changes_while_used(changes, lives[v]);
   return homes;
 }
 

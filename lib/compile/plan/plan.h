@@ -44,8 +44,8 @@ struct Plan {
   IdVector<ValueId, Home> homes;
   std::vector<Group> groups;   // of the steps that are fused, in their order
   std::int64_t arena_bytes = 0, scratch_bytes = 0, constant_bytes = 0;
-  /// What a verifier has found, of the program as it was recorded or rewritten, or of the plan. Such a plan must
-  /// not be used, and may be there in part.
+  /// What a verifier has found, of the program as it was recorded or rewritten, or of the plan. Such a plan
+  /// must not be used, and may be there in part.
   std::optional<std::string> fault;
 
  private:
@@ -55,7 +55,8 @@ struct Plan {
 /// Nodes whose results are needed.
 IdVector<NodeId, bool> find_live(const Program& p);
 IdVector<ValueId, Life> find_lives(const Program& p, const Steps& steps);
-IdVector<ValueId, Home> find_homes(const Program& p, const Steps& steps, const IdVector<ValueId, Life>& lives);
+IdVector<ValueId, Home> find_homes(const Program& p, const Steps& steps,
+                                   const IdVector<ValueId, Life>& lives);
 /// Gives values in arenas their offsets.
 void arrange(Plan& plan);
 

@@ -75,7 +75,8 @@ class Verifier {
       if (home(v).in == Home::In::constants) {
         const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
         if (p_[v].from != Value::From::constant) broken("value {} lies among the constants", v.index());
-        if (from < 0 || to > plan_.constant_bytes) broken("constant {} lies outside of their memory", v.index());
+        if (from < 0 || to > plan_.constant_bytes)
+          broken("constant {} lies outside of their memory", v.index());
         const auto after = taken.lower_bound(from);
         if ((after != taken.end() && after->first < to) ||
             (after != taken.begin() && std::prev(after)->second > from))
@@ -124,13 +125,16 @@ class Verifier {
   }
   void occupy(ValueId v, ValueId into) {
     const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
-    if (from < 0 || from % 64 != 0 || to > plan_.arena_bytes) broken("value {} lies outside of the arena", v.index());
+    if (from < 0 || from % 64 != 0 || to > plan_.arena_bytes)
+      broken("value {} lies outside of the arena", v.index());
     auto tag = arena_.upper_bound(from);
     if (tag != arena_.begin() && std::prev(tag)->second.to > from) --tag;
     while (tag != arena_.end() && tag->first < to) {
       const ValueId old = tag->second.value;
-      const bool is_sum = into && old == into && tag->first == from && tag->second.to == to && uses_[old] == 1;
-      if (uses_[old] > 0 && !is_sum) broken("value {} is written over value {}, which is still needed", v.index(), old.index());
+      const bool is_sum =
+          into && old == into && tag->first == from && tag->second.to == to && uses_[old] == 1;
+      if (uses_[old] > 0 && !is_sum)
+        broken("value {} is written over value {}, which is still needed", v.index(), old.index());
       is_there_[old] = false;
       tag = arena_.erase(tag);
     }
@@ -154,7 +158,8 @@ class Verifier {
     if (const ReadNode* n = as<ReadNode>(node)) {
       in_order();
       give(n->out);
-      if (home(n->out).in == Home::In::borrowed && !home(n->out).held) loose_.push_back({n->cell.get(), n->out});
+      if (home(n->out).in == Home::In::borrowed && !home(n->out).held)
+        loose_.push_back({n->cell.get(), n->out});
     } else if (const StoreNode* n = as<StoreNode>(node)) {
       in_order();
       pending_.push_back(n);
@@ -163,7 +168,8 @@ class Verifier {
       for_each_result(node, [&](ValueId v) { give(v); });
     } else {
       const ProductSum* sum = as<ProductSum>(node);
-      const ValueId into = sum && sum->a.of != sum->before.of && sum->b.of != sum->before.of ? sum->before.of : ValueId();
+      const ValueId into =
+          sum && sum->a.of != sum->before.of && sum->b.of != sum->before.of ? sum->before.of : ValueId();
       for_each_result(node, [&](ValueId v) { compute(v, into); });
     }
     finish(at_);
@@ -187,7 +193,8 @@ class Verifier {
     for (const NodeId n : step.nodes) {
       at_ = n;
       for_each_result(p_[n], [&](ValueId v) {
-        if (home(v).in != Home::In::registers && std::find(written.begin(), written.end(), v) == written.end())
+        if (home(v).in != Home::In::registers &&
+            std::find(written.begin(), written.end(), v) == written.end())
           broken("its result is not written");
       });
       finish(n);
@@ -201,15 +208,17 @@ class Verifier {
   }
   // What reads and changes variables runs in the order in which it was recorded.
   void in_order() {
-    if (last_of_variables_ && at_ < last_of_variables_) broken("it runs after node {}", last_of_variables_.index());
+    if (last_of_variables_ && at_ < last_of_variables_)
+      broken("it runs after node {}", last_of_variables_.index());
     last_of_variables_ = at_;
   }
 
   // Variables get their values: memory that was read without being held may change then.
   void assign(bool all) {
     std::erase_if(loose_, [&](const auto& read) {
-      const bool changes = all || std::any_of(pending_.begin(), pending_.end(),
-                                              [&](const StoreNode* s) { return s->cell.get() == read.first; });
+      const bool changes = all || std::any_of(pending_.begin(), pending_.end(), [&](const StoreNode* s) {
+                             return s->cell.get() == read.first;
+                           });
       if (changes) is_there_[read.second] = false;
       return changes;
     });

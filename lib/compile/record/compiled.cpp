@@ -1,4 +1,5 @@
-// In: calls of compiled functions. Out: what the functions return, by programs or by the functions themselves.
+// In: calls of compiled functions. Out: what the functions return, by programs or by the functions
+// themselves.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -20,7 +21,8 @@ namespace {
 using compiled::Plan, compiled::Program, compiled::Tracer;
 
 // The first of the list that equals x[i].
-template <class T, class Same> std::size_t first_of(const std::vector<T>& x, std::size_t i, const Same& same) {
+template <class T, class Same>
+std::size_t first_of(const std::vector<T>& x, std::size_t i, const Same& same) {
   std::size_t k = 0;
   while (!same(x[k], x[i]))
     ++k;
@@ -33,8 +35,8 @@ std::size_t first_key(const Arguments& x, std::size_t i) {
   return first_of(x.keys, i, random::KeyAccess::equal);
 }
 
-// What must be the same for a program to be replayed: types, dtypes and shapes, numbers, which tensors are the
-// same, and which keys.
+// What must be the same for a program to be replayed: types, dtypes and shapes, numbers, which tensors are
+// the same, and which keys.
 struct Signature {
   std::vector<Spec> specs;
   std::vector<std::size_t> tensors, keys;   // for each, the first that is the same
@@ -157,7 +159,8 @@ namespace {
 // A plan with a fault is not used: the function runs as it is written. The tests want to hear of it.
 void report_fault(const std::string& name, const std::string& fault) {
   const std::string text = fmt::format(
-      "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, please "
+      "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, "
+      "please "
       "report it",
       name, fault);
   if (std::getenv("TAPEDECK_FAULTS_THROW")) throw InternalError(text);
@@ -288,7 +291,8 @@ Programs::~Programs() = default;
 std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
   const std::shared_ptr<Entry> e = must_run_eagerly() ? nullptr : state_->find(x);
   if (!e || e->plan.fault) {
-    Returned r = e || must_run_eagerly() || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);
+    Returned r =
+        e || must_run_eagerly() || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);
     y = std::move(r.tensors);
     return std::move(r.structure);
   }

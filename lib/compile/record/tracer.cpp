@@ -118,7 +118,8 @@ std::string Tracer::place() const {
   std::string text;
   const std::size_t n = program_.size();
   for (std::size_t k = n - std::min<std::size_t>(n, 2); k < n; ++k)
-    text += fmt::format("{} #{} {}", text.empty() ? "; it comes after" : ",", k, name_of(program_[NodeId(k)]));
+    text +=
+        fmt::format("{} #{} {}", text.empty() ? "; it comes after" : ",", k, name_of(program_[NodeId(k)]));
   return text;
 }
 
@@ -150,7 +151,8 @@ std::vector<Access> Tracer::operands_of(const Call& c) {
 
 // What a node of constants gives is constant.
 void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
-  if (!node.key && std::all_of(node.in.begin(), node.in.end(), [&](const Access& a) { return is_constant(a); })) {
+  if (!node.key &&
+      std::all_of(node.in.begin(), node.in.end(), [&](const Access& a) { return is_constant(a); })) {
     for (const Tensor& t : y)
       add_constant(t);
     return;
@@ -203,7 +205,8 @@ void Tracer::become(std::span<const Tensor> x, std::span<const Tensor> y, const 
 }
 
 // The ops that the kernel is made of, or one node where it does more than that.
-void Tracer::run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
+void Tracer::run_composite(const Call& c, std::span<Tensor> y,
+                           void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
   const bool is_made_of_ops = attempt([&] {
     const Restored call(call_, &c);
@@ -214,7 +217,7 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(co
   if (!is_made_of_ops) add_op(std::move(node), y);
 }
 
-void Tracer::mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
+void Tracer::on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
   if (blind_) {
     if (!call_ || call_->x.size() != x.size()) return;
     for (int i = 0; i < x.size(); ++i)
@@ -230,7 +233,7 @@ void Tracer::mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
   program_.define(std::move(node));
 }
 
-void Tracer::pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+void Tracer::on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
                     const Tensor& y, const Tensor* dx, unsigned adds) {
   if (blind_) return;
   const int n = kernel.inputs;
@@ -250,8 +253,8 @@ void Tracer::pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor
   std::vector<std::pair<const void*, std::size_t>> results;   // by the tensors' handles
   for (int i = 0; i < n; ++i) {
     if (!dx[i].defined()) continue;
-    const auto known =
-        std::find_if(results.begin(), results.end(), [&](const auto& r) { return r.first == dx[i].handle(); });
+    const auto known = std::find_if(results.begin(), results.end(),
+                                    [&](const auto& r) { return r.first == dx[i].handle(); });
     if (known != results.end()) {
       node.results[known->second].inputs |= 1u << i;
       continue;
@@ -264,7 +267,7 @@ void Tracer::pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor
   program_.define(std::move(node));
 }
 
-void Tracer::passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) {
+void Tracer::on_user_map(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) {
   if (blind_) return;
   UserMapNode node{.loops = &loops,
                    .closure = f,
@@ -285,14 +288,14 @@ void Tracer::passed(const kernels::UserLoops& loops, const Attrs& f, const kerne
   program_.define(std::move(node));
 }
 
-void Tracer::shared(const Tensor& y, const Tensor& x, std::int64_t first) {
+void Tracer::on_view(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (blind_) return;
   if (const Access* of = find(x))
     name(y, {of->of, of->first + first, y.spec()});
   else if (!is_recorded(x) || host_.contains(x.id()))
     host_.insert(y.id());
 }
-void Tracer::selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) {
+void Tracer::on_select(const Tensor& y, const Tensor& x, const kernels::StridedView& view) {
   if (blind_ || is_given_up()) return;
   const Access* of = find(x);
   if (!of || is_constant(*of)) return;
@@ -300,11 +303,11 @@ void Tracer::selected(const Tensor& y, const Tensor& x, const kernels::StridedVi
   node.out = new_value(y);
   program_.define(std::move(node));
 }
-void Tracer::made(const Tensor& y) {
+void Tracer::on_host_tensor(const Tensor& y) {
   if (!blind_) host_.insert(y.id());
 }
 
-void Tracer::looked_at(const Tensor& x, std::string_view reader) {
+void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
   if (blind_) return;
   const Access* a = find(x);
   if (!a || is_constant(*a)) return;
@@ -313,12 +316,14 @@ void Tracer::looked_at(const Tensor& x, std::string_view reader) {
     return;
   }
   const Value& value = program_[a->of];
-  const std::string by = value.from == Value::From::node
-                             ? fmt::format("computed by #{} {}", value.node.index(), name_of(program_[value.node]))
-                             : fmt::format("argument {}", value.argument);
+  const std::string by =
+      value.from == Value::From::node
+          ? fmt::format("computed by #{} {}", value.node.index(), name_of(program_[value.node]))
+          : fmt::format("argument {}", value.argument);
   if (!reader.empty())
     throw_error<TraceError>(
-        "{}: {} reads the numbers of {}, {}, on the host, where a replay would see those of the recording; use "
+        "{}: {} reads the numbers of {}, {}, on the host, where a replay would see those of the recording; "
+        "use "
         "where, or do this outside of the compiled function, which a loop or branch may call{}",
         name_, reader, x.spec(), by, place());
   const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
@@ -327,21 +332,22 @@ void Tracer::looked_at(const Tensor& x, std::string_view reader) {
       "where, or do this outside of the compiled function{}",
       name_, x.spec(), by, is_last ? "" : place());
 }
-void Tracer::looked_at_key(std::uint64_t source) {
+void Tracer::on_key_read(std::uint64_t source) {
   if (blind_ || !keys_.contains(source)) return;
   throw_error<TraceError>(
-      "{}: a number of a key that is an argument is read, where a replay would see that of the recording; use "
+      "{}: a number of a key that is an argument is read, where a replay would see that of the recording; "
+      "use "
       "key.split(i) to make other keys of it{}",
       name_, place());
 }
 
-void Tracer::made(detail::VariableCell& cell) {
+void Tracer::on_variable(detail::VariableCell& cell) {
   if (blind_) return;
   made_variables_ = true;
   forget(cell.value.id());
 }
 
-void Tracer::read(detail::VariableCell& cell, const Tensor& value) {
+void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
   if (blind_) return;
   if (!find(cell.value)) {
     ReadNode node{.cell = cell.shared_from_this()};
@@ -351,7 +357,7 @@ void Tracer::read(detail::VariableCell& cell, const Tensor& value) {
   name(value, Access(*find(cell.value)));
 }
 
-void Tracer::assigned(detail::VariableCell& cell) {
+void Tracer::on_assign(detail::VariableCell& cell) {
   if (blind_) return;
   const Access a = access_to(cell.value, "a variable");
   std::erase_if(stores_, [&](const auto& s) { return s.first.get() == &cell; });
@@ -365,7 +371,8 @@ void Tracer::flush_stores() {
 }
 
 std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
-  ActionNode node{.action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};
+  ActionNode node{
+      .action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};
   if (!blind_) {
     flush_stores();
     for (const Tensor& t : x)
@@ -384,7 +391,7 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   return y;
 }
 
-random::Key Tracer::split(const random::Key& key, std::uint64_t i, const random::Key& part) {
+random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const random::Key& part) {
   if (blind_) return part;
   const auto of = keys_.find(random::KeyAccess::source(key));
   if (of == keys_.end()) return part;

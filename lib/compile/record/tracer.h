@@ -25,23 +25,24 @@ class Tracer final : public Trace {
   bool made_variables() const { return made_variables_; }
 
   void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) override;
-  void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) override;
-  void pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+  void on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) override;
+  void on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
               const Tensor& y, const Tensor* dx, unsigned adds) override;
-  void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) override;
-  void shared(const Tensor& y, const Tensor& x, std::int64_t first) override;
-  void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) override;
-  void made(const Tensor& y) override;
-  void looked_at(const Tensor& x, std::string_view reader) override;
-  void made(detail::VariableCell& cell) override;
-  void read(detail::VariableCell& cell, const Tensor& value) override;
-  void assigned(detail::VariableCell& cell) override;
+  void on_user_map(const kernels::UserLoops& loops, const Attrs& f,
+                   const kernels::PassTensors& pass) override;
+  void on_view(const Tensor& y, const Tensor& x, std::int64_t first) override;
+  void on_select(const Tensor& y, const Tensor& x, const kernels::StridedView& view) override;
+  void on_host_tensor(const Tensor& y) override;
+  void on_host_read(const Tensor& x, std::string_view reader) override;
+  void on_variable(detail::VariableCell& cell) override;
+  void on_read(detail::VariableCell& cell, const Tensor& value) override;
+  void on_assign(detail::VariableCell& cell) override;
   std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
   bool attempt(const std::function<void()>& f) override;
   void become(std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
               KeyedAction action) override;
-  random::Key split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
-  void looked_at_key(std::uint64_t source) override;
+  random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
+  void on_key_read(std::uint64_t source) override;
 
  private:
   /// Valid until the next tensor gets a name.
@@ -78,7 +79,7 @@ class Tracer final : public Trace {
   std::vector<Access> accesses_;
   std::vector<std::uint32_t> recorded_;   // by id - first_id_: places in accesses_, from 1 on
   std::unordered_map<std::uint64_t, std::uint32_t> others_;
-  std::unordered_set<std::uint64_t> host_;   // tensors of numbers that were on the host
+  std::unordered_set<std::uint64_t> host_;          // tensors of numbers that were on the host
   std::unordered_map<std::uint64_t, KeyId> keys_;   // by their sources
   /// Variables with a new value that no node has stored yet, in the order in which they got it.
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores_;

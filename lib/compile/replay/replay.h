@@ -70,10 +70,10 @@ class Replay {
   IdVector<NodeId, Bound> nodes_;
   IdVector<ValueId, std::vector<Use>> reads_, writes_;   // tensors that lie in the memory of a value
   IdVector<KeyId, random::Key> keys_;
-  std::vector<Pending> pending_;               // stores, until the next action or the end
-  std::vector<Tensor> held_;                   // until the end of the call
-  std::vector<ValueId> allocated_;             // at each call: the values that lie in results
-  IdVector<ValueId, Tensor> outputs_;          // of these alone
+  std::vector<Pending> pending_;        // stores, until the next action or the end
+  std::vector<Tensor> held_;            // until the end of the call
+  std::vector<ValueId> allocated_;      // at each call: the values that lie in results
+  IdVector<ValueId, Tensor> outputs_;   // of these alone
 };
 
 }   // namespace tapedeck::compiled

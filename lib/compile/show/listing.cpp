@@ -153,7 +153,7 @@ std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function) 
       for_each_operand(node, [&](const Access& a) { reads.emplace_back(a.of, a.spec.nbytes()); });
       for_each_result(node, [&](ValueId v) { writes.push_back(whole(v)); });
     }
-    if (as<ReadNode>(node)) writes = {};        // the variable's memory is read where it is
+    if (as<ReadNode>(node)) writes = {};                       // the variable's memory is read where it is
     if (as<SelectNode>(node) && !step.fused) reads = writes;   // and no more than these elements
     if (as<StoreNode>(node)) writes = reads;
     const auto bytes_of = [](const auto& list) {

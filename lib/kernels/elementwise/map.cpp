@@ -120,7 +120,7 @@ void run_few(const MapKernel& k, Refs x, Tensor& y) {
 
 void run_map(const MapKernel& k, Refs x, Tensor& y) {
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->mapped(k, x, y);
+    thread_state.trace->on_map(k, x, y);
   switch (y.dtype()) {
     case DType::f32:
       return run(k.f32, k.operands, x, y);

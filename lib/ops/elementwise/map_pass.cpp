@@ -19,7 +19,7 @@ namespace {
 // Outside of a kernel.
 void run_pass(const kernels::UserLoops& loops, Attrs attrs, const kernels::PassTensors& pass) {
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->passed(loops, attrs, pass);
+    thread_state.trace->on_user_map(loops, attrs, pass);
   kernels::run_pass(loops, attrs.data, pass);
 }
 

@@ -131,7 +131,7 @@ void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
       share_with(part, x, first);
     } else {
       allocate_for(part);
-      if (thread_state.trace) thread_state.trace->selected(part, x, view_of({first, row}, view.before, n));
+      if (thread_state.trace) thread_state.trace->on_select(part, x, view_of({first, row}, view.before, n));
     }
     first += n;
   }

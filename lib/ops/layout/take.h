@@ -12,7 +12,7 @@ inline void take(const Tensor& x, const kernels::StridedView& view, Tensor& y) {
   if (y.size() && view.contiguous()) return share_with(y, x, view.offset());
   allocate_for(y);
   kernels::copy_from(x, view, y);
-  if (thread_state.trace) thread_state.trace->selected(y, x, view);
+  if (thread_state.trace) thread_state.trace->on_select(y, x, view);
 }
 
 /// The shape `last` extended to rank ndim by leading axes of extent `front`.

@@ -62,7 +62,7 @@ constexpr Op table[] = {
 namespace random {
 
 void KeyNumber::note_read() const {
-  if (thread_state.trace) thread_state.trace->looked_at_key(source_ / 2);
+  if (thread_state.trace) thread_state.trace->on_key_read(source_ / 2);
 }
 
 std::uint64_t KeyAccess::source(const Key& key) {
@@ -75,7 +75,7 @@ std::uint64_t KeyAccess::source(const Key& key) {
 
 Key Key::split(std::uint64_t i) const {
   const Key key = kernels::split(*this, i);
-  return thread_state.trace ? thread_state.trace->split(*this, i, key) : key;
+  return thread_state.trace ? thread_state.trace->on_split(*this, i, key) : key;
 }
 
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
