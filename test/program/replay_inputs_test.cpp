@@ -535,7 +535,7 @@ TEST_CASE("functions of integers replay with other integers", "[recorded][op][re
         for (std::size_t first = 0; first < o.integers.size(); ++first) {   // what is recorded first
           std::string fault;
           try {
-            const auto recorded = function([&](const Tensors& x) { return call(x).y; });
+            const auto recorded = function([&traced = call](const Tensors& x) { return traced(x).y; });
             for (std::size_t i = 0; i < 2 * o.integers.size() && fault.empty(); ++i) {
               Tensors x = other_floats(floats, static_cast<int>(i) % kWays);
               const Tensors& integers = o.integers[(first + i) % o.integers.size()];
