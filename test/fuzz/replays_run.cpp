@@ -1,5 +1,6 @@
 // How a random program of a compiled function runs, and how it is written.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "replays.h"
@@ -346,15 +347,27 @@ std::string text_of(const Node& n) {
   }
 }
 
-void write(std::string& out, const std::vector<Node>& nodes, int slot, const std::string& margin) {
+void add_used(std::set<int>& used, const std::vector<Node>& nodes) {
+  for (const Node& n : nodes) {
+    if (n.frozen) continue;
+    used.insert(n.slots.begin(), n.slots.end());
+    used.insert(n.targets.begin(), n.targets.end());
+    add_used(used, n.body);
+  }
+}
+
+// Of the constants those that have the number of a slot that is read.
+void write(std::string& out, const std::vector<Node>& nodes, int slot, const std::string& margin,
+           const std::set<int>& used) {
   for (const Node& n : nodes) {
     std::string left;
     const int first = slot;
     for (const Tensor& v : n.values)
       left += (left.empty() ? "v" : ", v") + std::to_string(slot++) + " " + to_string(v.spec());
-    if (n.frozen && n.values.empty()) continue;
+    const auto u = used.lower_bound(first);
+    if (n.frozen && (u == used.end() || *u >= slot)) continue;
     out += margin + left + (left.empty() ? "" : " = ") + (n.frozen ? "constant" : text_of(n)) + "\n";
-    if (!n.frozen && !n.body.empty()) write(out, n.body, first, margin + "    ");
+    if (!n.frozen && !n.body.empty()) write(out, n.body, first, margin + "    ", used);
   }
 }
 
@@ -373,7 +386,9 @@ std::string text_of(const Program& p) {
     out += "  captured c" + std::to_string(i) + " " + to_string(p.captured[i].spec()) + "\n";
   for (std::size_t i = 0; i < p.variables.size(); ++i)
     out += "  variable w" + std::to_string(i) + " " + to_string(p.variables[i].spec()) + "\n";
-  write(out, p.nodes, 0, "  ");
+  std::set<int> used(p.results.begin(), p.results.end());
+  add_used(used, p.nodes);
+  write(out, p.nodes, 0, "  ", used);
   out += "  results " + list_of(p.results) + "\n  with" + (p.wrong_indices ? " wrong indices," : "") +
          (p.elsewhere ? " views," : "") + (p.specials ? " special numbers," : "") +
          (p.repeats ? " repeated arguments," : "") + (p.into ? " into," : "") +
