@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bytes.h"
 #include "tapedeck/variable.h"
 
 namespace tapedeck::test {
