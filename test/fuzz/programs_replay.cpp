@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/bytes.h"
+
 namespace tapedeck::fuzz {
 namespace {
 

@@ -23,7 +23,6 @@ constexpr std::size_t kChain = 256;   // instructions after which a new chain of
 /// What an instruction reads: a place in Coder::places_. The first one is zeros.
 struct Source {
   std::uint32_t id = 0;
-  friend bool operator==(const Source&, const Source&) = default;
 };
 /// What an instruction writes. It can be read, too; no source becomes a register.
 class Register {
