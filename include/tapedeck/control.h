@@ -6,6 +6,7 @@
 #pragma once
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "tapedeck/function.h"
 
