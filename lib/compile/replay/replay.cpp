@@ -28,9 +28,6 @@ void begin_sum(const Tensor& before, Tensor& y) {
   if (before.raw() != y.raw()) copy(before, y.raw());
 }
 
-// An op may read numbers to infer its outputs: to check indices, or to count what it finds. Elementwise ops,
-// and those that programs know the meaning of, infer them from shapes alone.
-bool infers_from_shapes(const OpNode& n) { return n.map || n.op->meaning != Meaning::other; }
 void check_outputs(const Call& c, std::span<const Tensor> y) {
   const auto check = [&](const Tensor& t, const Spec& spec) {
     if (spec.dtype != t.dtype() || spec.shape != t.shape())
