@@ -250,18 +250,18 @@ TEST_CASE("control flow that reads a condition is named", "[recorded][errors]") 
   });
   CHECK_THROWS_WITH(
       loop(tensor(1.0)),
-      Catch::Contains("while_loop reads the numbers of bool[], computed by less, on the host") &&
+      Catch::Contains("while_loop reads the numbers of bool[], computed by #0 less, on the host") &&
           Catch::Contains("use where, or do this outside of the compiled function"));
   const auto branch = compile([](const Tensor& x) {
     return cond(
         greater(x, 0.0), {x}, [](const Tensor& y) { return y; }, [](const Tensor& y) { return -y; });
   });
   CHECK_THROWS_WITH(branch(tensor(1.0)),
-                    Catch::Contains("cond reads the numbers of bool[], computed by greater"));
+                    Catch::Contains("cond reads the numbers of bool[], computed by #0 greater"));
   const auto choice = compile([](const Tensor& x, const Tensor& index) {
     return switch_case(
         index, {x}, [](const Tensor& y) { return y; }, [](const Tensor& y) { return -y; });
   });
   CHECK_THROWS_WITH(choice(tensor(1.0), i64({1})),
-                    Catch::Contains("switch_case reads the numbers of i64[1], an argument"));
+                    Catch::Contains("switch_case reads the numbers of i64[1], argument 1, on"));
 }
