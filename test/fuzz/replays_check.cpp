@@ -56,8 +56,8 @@ class Checker {
         ++replays;
       } catch (const Error& e) {
         // Wrong indices may be right ones for other shapes, which a replay refuses.
-        const bool other_shape =
-            in.wrong && std::string_view(e.what()).find(" in a replay, and gave ") != std::string_view::npos;
+        const bool other_shape = p_.wrong_indices && std::string_view(e.what()).find(
+                                                         " in a replay, and gave ") != std::string_view::npos;
         if (error.empty() && !other_shape) return where + "throws: " + e.what();
         fault = variables.changed();
         copy_variables();
