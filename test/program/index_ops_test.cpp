@@ -17,7 +17,7 @@ using Tensors = std::vector<Tensor>;
 using OfTensors = std::function<Tensors(const Tensors&)>;
 
 Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-Tensor i64(std::initializer_list<std::initializer_list<std::int64_t>> v) { return tensor(v); }
+Tensor pairs(std::initializer_list<std::initializer_list<std::int64_t>> v) { return tensor(v); }
 Tensor numbers(const Shape& shape, std::uint64_t stream, DType dtype = DType::f64) {
   return random::uniform(shape, {.seed = 7, .stream = stream}, 0.5, 1.5, dtype);
 }
@@ -115,8 +115,9 @@ TEST_CASE("means by group count the ids of each replay", "[recorded][indices]") 
                             unsorted_segment_prod, unsorted_segment_max, unsorted_segment_min})
         check_replays([op](const Tensors& x) { return Tensors{op(x[0], x[1], 3)}; }, calls);
     }
-  check_replays([](const Tensors& x) { return Tensors{unsorted_segment_mean(x[0], x[1], 4)}; },
-                {{numbers({2, 2}, 1), i64({{0, 0}, {3, 1}})}, {numbers({2, 2}, 2), i64({{3, 3}, {3, 2}})}});
+  check_replays(
+      [](const Tensors& x) { return Tensors{unsorted_segment_mean(x[0], x[1], 4)}; },
+      {{numbers({2, 2}, 1), pairs({{0, 0}, {3, 1}})}, {numbers({2, 2}, 2), pairs({{3, 3}, {3, 2}})}});
 }
 
 TEST_CASE("sorted segments are recorded with their ids", "[recorded][indices]") {
@@ -175,9 +176,9 @@ TEST_CASE("gradients of partitions and stitches follow the indices of each repla
 }
 
 TEST_CASE("gradients of updates follow the positions of each replay", "[recorded][indices]") {
-  const std::vector<Tensors> calls = {{numbers({4, 2}, 1), i64({{0}, {2}}), numbers({2, 2}, 2)},
-                                      {numbers({4, 2}, 3), i64({{3}, {3}}), numbers({2, 2}, 4)},
-                                      {numbers({4, 2}, 5), i64({{3}, {1}}), numbers({2, 2}, 6)}};
+  const std::vector<Tensors> calls = {{numbers({4, 2}, 1), pairs({{0}, {2}}), numbers({2, 2}, 2)},
+                                      {numbers({4, 2}, 3), pairs({{3}, {3}}), numbers({2, 2}, 4)},
+                                      {numbers({4, 2}, 5), pairs({{3}, {1}}), numbers({2, 2}, 6)}};
   std::vector<Tensors> repeated = calls;
   std::swap(repeated[0], repeated[1]);
   for (const OfThree op :
@@ -192,8 +193,8 @@ TEST_CASE("gradients of updates follow the positions of each replay", "[recorded
     return tape.gradient(sum(tensor_scatter_update(x, at, updates)), updates).dense();
   });
   const Tensor x = zeros({3}), updates = tensor({1.0, 2.0});
-  gradient(x, i64({{0}, {1}}), updates);
-  CHECK(gradient(x, i64({{1}, {1}}), updates).to_vector() == std::vector<double>{0, 1});
+  gradient(x, pairs({{0}, {1}}), updates);
+  CHECK(gradient(x, pairs({{1}, {1}}), updates).to_vector() == std::vector<double>{0, 1});
 }
 
 TEST_CASE("gathers and sorts follow the indices of each replay", "[recorded][indices]") {
