@@ -135,7 +135,11 @@ auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, 
 template <class C, class B>
 auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
   const auto test = [condition](std::span<const Tensor> x) mutable {
-    return static_cast<bool>(Condition(detail::call("while_loop", condition, x), "while_loop"));
+    const auto holds = detail::call("while_loop", condition, x);
+    if constexpr (std::is_convertible_v<decltype(holds), Tensor>)
+      return static_cast<bool>(Condition(Tensor(holds), "while_loop"));
+    else
+      return static_cast<bool>(Condition(holds));
   };
   return detail::structure_of<detail::ResultOf<B>>(
       "while_loop",

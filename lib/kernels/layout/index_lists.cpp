@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/bytes.h"
+#include "core/cast.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
 
@@ -110,6 +112,12 @@ void one_hot(const Tensor& indices, std::int64_t depth, Tensor& y) {
 }
 
 std::optional<NoPermutation> invert_permutation(const Tensor& perm, Tensor& y) {
+  if (y.dtype() != DType::i32 && y.dtype() != DType::i64) {
+    Tensor wide = allocate({DType::i64, y.shape()});
+    const auto fault = invert_permutation(to_i64(perm), wide);
+    if (!fault) cast(wide, y);
+    return fault;
+  }
   return visit_indices(perm, [&]<class Index>(std::span<const Index> list) -> std::optional<NoPermutation> {
     const std::span<Index> inverse(elements<Index>(y), list.size());
     std::fill(inverse.begin(), inverse.end(), Index(-1));

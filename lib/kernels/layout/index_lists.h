@@ -34,7 +34,7 @@ void one_hot(const Tensor& indices, std::int64_t depth, Tensor& y);
 struct NoPermutation {
   std::int64_t entry, position, before = -1;
 };
-/// y[perm[k]] = k, of perm's spec, i32 or i64. What it returns says why not.
+/// y[perm[k]] = k, of perm's spec. What it returns says why not.
 std::optional<NoPermutation> invert_permutation(const Tensor& perm, Tensor& y);
 
 }   // namespace tapedeck::kernels
