@@ -16,7 +16,7 @@ namespace tapedeck {
 /// ShapeError for other tensors.
 class TAPEDECK_EXPORT Condition {
  public:
-  Condition(bool value, std::string_view = {}) : value_(value) {}
+  Condition(bool value) : value_(value) {}
   /// A compiled function refuses to read a tensor's condition, naming the reader.
   Condition(const Tensor& value, std::string_view reader = "cond");
   /// Whether it holds.
