@@ -12,20 +12,13 @@
 
 #include "compile/fuse/logic.h"
 #include "compile/fuse/node_arithmetic.h"
-#include "core/format.h"
+#include "compile/ir/broken.h"
 
 namespace tapedeck::compiled {
 namespace {
 
 using Kind = GroupInstruction::Kind;
 using kernels::Put;
-
-struct Broken {
-  std::string rule;
-};
-template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&&... a) {
-  throw Broken{fmt::format(text, std::forward<A>(a)...)};
-}
 
 using Term = std::uint32_t;   // 0: unknown
 constexpr Term kUnknown = 0;
@@ -466,13 +459,7 @@ class Verifier {
 
 std::optional<std::string> verify(const Program& p, const Passes& passes, const Step& step,
                                   const GroupCode& code) {
-  Verifier v(p, passes, step, code);
-  try {
-    v.run();
-    return {};
-  } catch (const Broken& b) {
-    return v.where() + b.rule;
-  }
+  return fault_of(Verifier(p, passes, step, code));
 }
 
 }   // namespace tapedeck::compiled

@@ -27,7 +27,6 @@ using ValueId = Id<struct ValueTag>;
 using NodeId = Id<struct NodeTag>;
 using KeyId = Id<struct KeyTag>;
 using StepId = Id<struct StepTag>;
-using StorageId = Id<struct StorageTag>;
 
 /// A vector that is indexed by ids.
 template <class I, class T> class IdVector {

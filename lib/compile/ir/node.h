@@ -105,11 +105,10 @@ struct ActionNode {
 using Node = std::variant<OpNode, MapNode, VjpNode, UserMapNode, SelectNode, ProductSum, ReadNode, StoreNode,
                           ActionNode>;
 
-/// Calls f(access) for each operand that is read.
-template <class F> void for_each_operand(const Node& node, const F& f) {
-  const auto read = [&](const Access& a) {
-    if (a.reads()) f(a);
-  };
+/// Calls read(access) for each operand that a node names, read or not, and write(value) for each place of a
+/// result, wanted or not, in an order of their own that never changes.
+template <class Read, class Write>
+void for_each_place(const Node& node, const Read& read, const Write& write) {
   std::visit(
       [&](const auto& n) {
         if constexpr (requires { n.in.begin(); })
@@ -118,30 +117,33 @@ template <class F> void for_each_operand(const Node& node, const F& f) {
         else if constexpr (requires { n.in; })
           read(n.in);
         if constexpr (requires { n.a; }) read(n.a), read(n.b), read(n.before);
+        if constexpr (requires { n.out.begin(); })
+          for (const ValueId v : n.out)
+            write(v);
+        else if constexpr (requires { n.out; })
+          write(n.out);
         if constexpr (requires { n.results; })
           for (const auto& r : n.results)
-            read(r.before);
+            read(r.before), write(r.value);
       },
       node);
 }
-
+/// Calls f(access) for each operand that is read.
+template <class F> void for_each_operand(const Node& node, const F& f) {
+  for_each_place(
+      node,
+      [&](const Access& a) {
+        if (a.reads()) f(a);
+      },
+      [](ValueId) {});
+}
 /// Calls f(value) for each value that the node defines.
 template <class F> void for_each_result(const Node& node, const F& f) {
-  const auto define = [&](ValueId v) {
-    if (v) f(v);
-  };
-  std::visit(
-      [&](const auto& n) {
-        if constexpr (requires { n.out.begin(); })
-          for (const ValueId v : n.out)
-            define(v);
-        else if constexpr (requires { n.out; })
-          define(n.out);
-        if constexpr (requires { n.results; })
-          for (const auto& r : n.results)
-            define(r.value);
-      },
-      node);
+  for_each_place(
+      node, [](const Access&) {},
+      [&](ValueId v) {
+        if (v) f(v);
+      });
 }
 
 template <class T> const T* as(const Node& node) { return std::get_if<T>(&node); }

@@ -1,18 +1,11 @@
 // In: a program. Out: the first rule that it breaks. It shares no code with what makes programs.
 #include "compile/ir/verify.h"
 
-#include "core/format.h"
+#include "compile/ir/broken.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
 namespace {
-
-struct Broken {
-  std::string rule;
-};
-template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&&... a) {
-  throw Broken{fmt::format(text, std::forward<A>(a)...)};
-}
 
 class Verifier {
  public:
@@ -34,9 +27,7 @@ class Verifier {
         broken("an argument is no value of its own");
     check_keys();
   }
-  std::string where() const {
-    return at_ ? fmt::format("node {}, {}", at_.index(), name_of(p_[at_])) : "the program";
-  }
+  std::string where() const { return at_ ? fmt::format("node {}, {}: ", at_.index(), name_of(p_[at_])) : ""; }
 
  private:
   const Spec& spec(ValueId v) const { return p_[v].spec; }
@@ -168,14 +159,6 @@ class Verifier {
 
 }   // namespace
 
-std::optional<std::string> verify(const Program& p) {
-  Verifier v(p);
-  try {
-    v.run();
-    return {};
-  } catch (const Broken& b) {
-    return fmt::format("{}: {}", v.where(), b.rule);
-  }
-}
+std::optional<std::string> verify(const Program& p) { return fault_of(Verifier(p)); }
 
 }   // namespace tapedeck::compiled

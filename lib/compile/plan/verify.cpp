@@ -5,18 +5,11 @@
 #include <map>
 
 #include "compile/fuse/verify.h"
-#include "core/format.h"
+#include "compile/ir/broken.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
 namespace {
-
-struct Broken {
-  std::string rule;
-};
-template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&&... a) {
-  throw Broken{fmt::format(text, std::forward<A>(a)...)};
-}
 
 std::int64_t bytes_with_padding(const Spec& s) { return (s.nbytes() + 63) / 64 * 64 + 64; }
 
@@ -246,14 +239,6 @@ class Verifier {
 
 }   // namespace
 
-std::optional<std::string> verify(const Plan& plan) {
-  Verifier v(plan);
-  try {
-    v.run();
-    return {};
-  } catch (const Broken& b) {
-    return v.where() + b.rule;
-  }
-}
+std::optional<std::string> verify(const Plan& plan) { return fault_of(Verifier(plan)); }
 
 }   // namespace tapedeck::compiled

@@ -68,60 +68,28 @@ void Replay::add_bound(NodeId id) {
   const Node& node = plan_.program[id];
   Bound& b = nodes_[id];
   b.node = &node;
-  const auto read = [&](const std::vector<Access>& in) {
-    for (const Access& a : in)
-      b.x.push_back(operand(a));
-  };
-  std::visit(
-      [&](const auto& n) {
-        if constexpr (requires { n.in.begin(); }) read(n.in);
-        if constexpr (requires { n.in.of; }) b.x.push_back(operand(n.in));
-        if constexpr (requires { n.a; }) read({n.a, n.b, n.before});
-        if constexpr (requires { n.out.begin(); })
-          for (const ValueId v : n.out)
-            b.y.push_back(result(v));
-        else if constexpr (requires { n.out; })
-          b.y.push_back(result(n.out));
-        if constexpr (requires { n.results; })
-          for (const auto& r : n.results)
-            b.x.push_back(operand(r.before)), b.y.push_back(result(r.value));
-      },
-      node);
+  for_each_place(
+      node, [&](const Access& a) { b.x.push_back(operand(a)); },
+      [&](ValueId v) { b.y.push_back(result(v)); });
   if (const OpNode* n = as<OpNode>(node); n && n->key) b.attrs = n->attrs;
 }
 
-// In the order of add_bound.
 void Replay::list_uses() {
   for (Bound& b : nodes_) {
     if (!b.node) continue;
     for (const Tensor& t : b.x)
       b.refs.push_back(&t);
     std::size_t x = 0, y = 0;
-    const auto reads = [&](const Access& a) {
-      if (a.reads()) reads_[a.of].push_back({&b.x[x], a.first * size_of(a.spec.dtype)});
-      ++x;
-    };
-    const auto writes = [&](ValueId v) {
-      if (v) writes_[v].push_back({&b.y[y], 0});
-      ++y;
-    };
-    std::visit(
-        [&](const auto& n) {
-          if constexpr (requires { n.in.begin(); })
-            for (const Access& a : n.in)
-              reads(a);
-          if constexpr (requires { n.in.of; }) reads(n.in);
-          if constexpr (requires { n.a; }) reads(n.a), reads(n.b), reads(n.before);
-          if constexpr (requires { n.out.begin(); })
-            for (const ValueId v : n.out)
-              writes(v);
-          else if constexpr (requires { n.out; })
-            writes(n.out);
-          if constexpr (requires { n.results; })
-            for (const auto& r : n.results)
-              reads(r.before), writes(r.value);
+    for_each_place(
+        *b.node,
+        [&](const Access& a) {
+          if (a.reads()) reads_[a.of].push_back({&b.x[x], a.first * size_of(a.spec.dtype)});
+          ++x;
         },
-        *b.node);
+        [&](ValueId v) {
+          if (v) writes_[v].push_back({&b.y[y], 0});
+          ++y;
+        });
   }
 }
 
