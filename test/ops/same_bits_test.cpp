@@ -241,6 +241,12 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
        [] { return Tensors{random::parameterized_truncated_normal({kLarge / 20 + 1}, 1, 2, 0, 5, {3})}; }},
       {"permutation", [] { return Tensors{random::permutation(kLarge, {5})}; }},
       {"poisson", [] { return Tensors{random::poisson({kLarge / 4 + 1}, 7, {3})}; }},
+      {"probabilities",
+       [=] {
+         return gradient(samples::uniform({kLarge / 20 + 1}, 1, 2), [](const Tensor& mean) {
+           return random::parameterized_truncated_normal(mean.shape(), mean, 2, 0, 5, {3});
+         });
+       }},
       {"truncated_normal",
        [] {
          return Tensors{random::truncated_normal({kLarge + 1}, {7}),
