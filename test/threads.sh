@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # threads.sh FILE…: fails unless these, below test/, are all files of unit tests that start threads or use several; and they must
-# exist. The tests for the thread sanitizer consist of them, and of test/program_test.
+# exist. The tests for the thread sanitizer consist of them, and of test/compile_test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 listed=$(printf '%s\n' "$@" | sort)
 missing=$(grep -rlE 'std::j?thread|std::async|set_num_threads|DataLoader|Replicas' --include='*_test.cpp' . | sed 's,^\./,,' |
-  grep -vE '^faults/|^program/group_test' | sort | comm -23 - <(echo "$listed"))
+  grep -vE '^faults/|^compile/group_test' | sort | comm -23 - <(echo "$listed"))
 [ -z "$missing" ] || { echo "threads: these use threads; add them to the list 'threaded' in test/meson.build:" $missing >&2; exit 1; }
 ls "$@" >/dev/null
