@@ -271,9 +271,17 @@ def constructs(member):
     return bool(scope) and name == scope[-1].split("<")[0]
 
 
+def for_users(items):
+    """All of them and their members, but the members of what is for the library."""
+    for item in items:
+        yield item
+        if not (item.contract and item.contract.startswith("For the library")):
+            yield from for_users(item.members)
+
+
 def lacking(header):
     """Lines that name what a header lacks."""
-    for item in walk(header.items):
+    for item in for_users(header.items):
         if not item.contract and item.kind not in ("variable", "enumvalue", "friend") and not constructs(item):
             yield f"{header.name}:{item.line}: {item.name} has no comment"
     shown = {n for names, _ in header.examples for n in names}
