@@ -10,9 +10,9 @@ from reference import TOP
 CHAPTERS = [
     ("First", ["start", "guide", "pitfalls"]),
     ("You know…", ["from_pytorch", "from_jax", "from_tensorflow", "tensorflow_walkthrough"]),
-    ("Guides", ["differentiation", "forward_mode", "control_flow", "custom_gradients", "map", "map_scan", "scalars", "function", "debugging", "networks", "training", "optimizers", "checkpoints", "data", "scaling"]),
+    ("Guides", ["differentiation", "forward_mode", "control_flow", "custom_gradients", "map", "map_scan", "scalars", "compile", "debugging", "networks", "training", "optimizers", "checkpoints", "data", "scaling"]),
     ("Figures", ["performance", "accuracy"]),
-    ("Inside", ["design", "tour", "engine", "adding_an_op", "testing", "decisions"]),
+    ("Inside", ["design", "tour", "tour_compile", "engine", "adding_an_op", "testing", "decisions"]),
 ]
 NOT_PAGES = {"ops"}     # the reference takes its place
 
