@@ -139,8 +139,8 @@ class TAPEDECK_EXPORT Profile {
   void stop();
 
   /// One entry per op, in descending order of time. Ops called by a composite op or a rule are included in
-  /// its cost. Replays of a compiled function f have an entry for each step, "function f: group 1 mul+tanh"
-  /// or "function f: #7 matmul" with the numbers of its summary(), and one for the rest, "function f". An
+  /// its cost. Replays of a compiled function f have an entry for the steps of each op, "function f: matmul",
+  /// for the groups of the same ops, "function f: group mul+tanh", and for the rest, "function f". An
   /// operation recorded by record_operation() appears as a call that takes no time, since its results are
   /// computed elsewhere.
   std::vector<OpCost> costs() const;

@@ -1,5 +1,5 @@
 // Tensors, ops, variables, differentiation and optimizers. Not included here: elementwise user functions
-// (map.h), compiled functions (recorded_function.h), layers (nn.h), diagnostics (debug.h), more on training
+// (map.h), compiled functions (compile.h), layers (nn.h), diagnostics (debug.h), more on training
 // (gradient_transform.h, moving_average.h, training.h, minimize.h, distribute.h), files and data
 // (checkpoint.h, safetensors.h, npy.h, csv.h, dataset.h, training_log.h), user-defined ops and optimizers
 // (op.h, gradcheck.h, update_rule.h), and conversion from and to xtensor (xtensor.h).

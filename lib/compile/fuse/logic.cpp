@@ -1,7 +1,7 @@
 // In: a node. Out: the kernel that does the same with numbers.
 #include "compile/fuse/logic.h"
 
-#include <map>
+#include "compile/fuse/ops_by_name.h"
 
 namespace tapedeck::compiled {
 namespace {
@@ -55,14 +55,7 @@ constexpr std::pair<std::string_view, const MapKernel*> kernels_by_name[] = {
 }   // namespace
 
 const MapKernel* logic_kernel(const OpNode& node) {
-  static const auto ops = [] {
-    std::map<const Op*, const MapKernel*> known;
-    for (const OpFamily& family : op_families())
-      for (const Op& op : family.ops)
-        for (const auto& [name, kernel] : kernels_by_name)
-          if (op.name == name) known.emplace(&op, kernel);
-    return known;
-  }();
+  static const auto ops = ops_by_name<const MapKernel*>(kernels_by_name);
   const auto found = ops.find(node.op);
   return found == ops.end() ? nullptr : found->second;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <type_traits>
 
+#include "compile/fuse/ops_by_name.h"
 #include "op/rules.h"
 #include "tapedeck/simd/partials.h"
 
@@ -30,20 +31,13 @@ constexpr VjpSteps add[] = {{}, {}}, sub[] = {{}, negative}, mul[] = {times_b, t
 }   // namespace
 
 Arithmetic arithmetic_of(const OpNode& node) {
-  static const auto ops = [] {
-    std::map<const Op*, Arithmetic> known;
-    constexpr std::pair<std::string_view, Arithmetic> names[] = {
-        {"add", Arithmetic::add},        {"sub", Arithmetic::sub},         {"mul", Arithmetic::mul},
-        {"div", Arithmetic::div},        {"maximum", Arithmetic::maximum}, {"minimum", Arithmetic::minimum},
-        {"square", Arithmetic::mul},     {"neg", Arithmetic::neg},         {"sqrt", Arithmetic::sqrt},
-        {"exp", Arithmetic::exp},        {"log", Arithmetic::log},         {"tanh", Arithmetic::tanh},
-        {"sigmoid", Arithmetic::sigmoid}};
-    for (const OpFamily& family : op_families())
-      for (const Op& op : family.ops)
-        for (const auto& [name, arithmetic] : names)
-          if (op.name == name) known.emplace(&op, arithmetic);
-    return known;
-  }();
+  static constexpr std::pair<std::string_view, Arithmetic> names[] = {
+      {"add", Arithmetic::add},        {"sub", Arithmetic::sub},         {"mul", Arithmetic::mul},
+      {"div", Arithmetic::div},        {"maximum", Arithmetic::maximum}, {"minimum", Arithmetic::minimum},
+      {"square", Arithmetic::mul},     {"neg", Arithmetic::neg},         {"sqrt", Arithmetic::sqrt},
+      {"exp", Arithmetic::exp},        {"log", Arithmetic::log},         {"tanh", Arithmetic::tanh},
+      {"sigmoid", Arithmetic::sigmoid}};
+  static const auto ops = ops_by_name<Arithmetic>(names);
   const auto found = ops.find(node.op);
   return found == ops.end() ? Arithmetic::none : found->second;
 }

@@ -111,11 +111,8 @@ class Verifier {
     return terms_.make(Head::elements, v.index(), static_cast<std::uint64_t>(first));
   }
   Term view(ValueId v, std::int64_t first, const kernels::StridedView& view) {
-    std::int64_t count = 1, least = first + view.offset(), most = least;
-    for (std::size_t d = 0; d < view.ndim(); ++d) {
-      count *= view[d].extent;
-      (view[d].stride < 0 ? least : most) += (view[d].extent - 1) * view[d].stride;
-    }
+    const Reach reach(view);
+    const std::int64_t count = reach.count, least = first + reach.least, most = first + reach.most;
     if (count != n_ || least < 0 || most >= size_of_value(v))
       broken("elements {} to {} of {} are selected, {} for a pass of {}", least, most, p_[v].spec, count, n_);
     const std::int64_t begin = first + view.offset();

@@ -1,4 +1,4 @@
-// Ids of values, nodes, keys and storages: a type for each, so that none stands for another, and lists that
+// Ids of values, nodes, keys and steps: a type for each, so that none stands for another, and lists that
 // only the right one indexes.
 #pragma once
 #include <compare>
@@ -41,15 +41,12 @@ template <class I, class T> class IdVector {
     return I(list_.size() - 1);
   }
   void resize(std::size_t n) { list_.resize(n); }
-  void resize(std::size_t n, const T& value) { list_.resize(n, value); }
   std::size_t size() const { return list_.size(); }
   bool empty() const { return list_.empty(); }
   auto begin() { return list_.begin(); }
   auto end() { return list_.end(); }
   auto begin() const { return list_.begin(); }
   auto end() const { return list_.end(); }
-  T* data() { return list_.data(); }
-  const T* data() const { return list_.data(); }
 
  private:
   std::vector<T> list_;

@@ -118,16 +118,15 @@ class Verifier {
     require(n.loops && n.inputs >= 0 && static_cast<std::size_t>(n.inputs) <= n.in.size(),
             "it has another number of operands");
     for (const UserMapNode::Result& r : n.results)
-      if (r.before.reads()) same(spec(r.value), r.before.spec, "what a result is added to has its spec");
+      if (r.before.reads()) {
+        require(static_cast<bool>(r.value), "a sum is a result");
+        same(spec(r.value), r.before.spec, "what a result is added to has its spec");
+      }
   }
   void check_specs(const SelectNode& n) const {
     require(n.view != nullptr, "there is no view");
-    std::int64_t count = 1, least = n.view->offset(), most = n.view->offset();
-    for (std::size_t d = 0; d < n.view->ndim(); ++d) {
-      const auto [extent, stride] = (*n.view)[d];
-      count *= extent;
-      (stride < 0 ? least : most) += (extent - 1) * stride;
-    }
+    const Reach reach(*n.view);
+    const std::int64_t count = reach.count, least = reach.least, most = reach.most;
     if (count == 0) return;
     if (count != spec(n.out).shape.size()) broken("a view of {} elements gives {}", count, spec(n.out));
     if (least < 0 || most >= n.in.size())

@@ -39,6 +39,7 @@ std::int64_t padded_bytes(const Spec& spec);
 
 struct Plan {
   explicit Plan(Program recorded);
+  Plan(const Plan&) = delete;   // its passes refer to its program
 
   Program program;
   std::unique_ptr<const Passes> passes;

@@ -20,12 +20,9 @@ void point(Tensor& t, ReadOnly m, std::int64_t first_byte) {
 }
 void point(Tensor& t, Writable m) { detail::Bytes::of(*t.handle()) = m.get(); }
 
-void copy(const Tensor& from, std::byte* to) {
-  if (from.size()) std::memcpy(to, from.raw(), static_cast<std::size_t>(from.nbytes()));
-}
 // The accumulator of a kernel, unless it is where the kernel adds to it.
 void begin_sum(const Tensor& before, Tensor& y) {
-  if (before.raw() != y.raw()) copy(before, y.raw());
+  if (before.address() != y.address()) copy_elements(before, y);
 }
 
 void check_outputs(const Call& c, std::span<const Tensor> y) {
@@ -47,7 +44,7 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
     : plan_(plan),
       arena_(std::move(arena)),
       scratch_(std::move(scratch)),
-      constants_(plan.constant_bytes),
+      constants_(plan.constant_bytes ? Arena(plan.constant_bytes) : Arena()),
       memory_(plan.program.values().size()),
       nodes_(plan.program.size()),
       reads_(plan.program.values().size()),
@@ -110,7 +107,9 @@ void Replay::fill(ValueId v, const Tensor& from) {
   switch (plan_.homes[v].in) {
     case Home::In::arena:
     case Home::In::constants:
-      return copy(from, memory_.write[v].get());
+      if (from.size())
+        std::memcpy(memory_.write[v].get(), from.raw(), static_cast<std::size_t>(from.nbytes()));
+      return;
     case Home::In::borrowed:
     case Home::In::returned:
       return bind(v, ReadOnly(from.raw()));
@@ -284,7 +283,7 @@ void Replay::assign() {
       old = std::move(fresh);
     else
       renew(old);
-    copy(value, old.raw());
+    copy_elements(value, old);
   }
   pending_.clear();
 }

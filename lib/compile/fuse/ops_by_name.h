@@ -1,0 +1,21 @@
+// Ops of the library that groups compute by themselves, by their names.
+#pragma once
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "tapedeck/op.h"
+
+namespace tapedeck::compiled {
+
+/// What stands beside the name of each op of the library that is in the list.
+template <class T> std::map<const Op*, T> ops_by_name(std::span<const std::pair<std::string_view, T>> list) {
+  std::map<const Op*, T> known;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      for (const auto& [name, value] : list)
+        if (op.name == name) known.emplace(&op, value);
+  return known;
+}
+
+}   // namespace tapedeck::compiled
