@@ -42,7 +42,7 @@ TEST_CASE("a replay leaves its arguments and variables as they are", "[compile]"
 TEST_CASE("views that begin together are read apart", "[compile]") {
   const auto check = [](auto f, const Shape& shape) {
     const auto replayed = compile(f);
-    for (const std::uint64_t seed : {1, 2, 3}) {
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
       const Tensor x = random::normal(shape, {.seed = seed}, DType::f64);
       CHECK(same_bits(replayed(x), f(x)));
     }

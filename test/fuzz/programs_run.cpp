@@ -201,7 +201,11 @@ std::vector<Tensor> Run::call(const Step& s, const Slots& from) {
     if (shaken && !a.whole) x = shake(x, 1000 * from.size() + next);
   });
   number = 0;
-  if (others) f->each_key([&](random::Key& k) { k = others->keys.at({&s, number++}); });
+  if (others)
+    f->each_key([&](random::Key& k) {
+      if (const auto other = others->keys.find({&s, number++}); other != others->keys.end())
+        k = other->second;
+    });
   return f->call();
 }
 
