@@ -1,6 +1,7 @@
 // compile(f): a function of tensors that is recorded at its first call and replayed afterwards: without
 // dispatch, tapes and allocations, and with the same bits. docs/compile.md tells what can be recorded.
 #pragma once
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -184,7 +185,9 @@ template <class F> class Compiled {
       : shared_(std::make_shared<Shared>(std::move(f), std::move(options))) {}
 
   /// f(x...). Throws what f throws, and TraceError where f cannot be recorded.
-  template <class... X> auto operator()(const X&... x) const {
+  template <class... X>
+  requires std::invocable<F&, const X&...>
+  auto operator()(const X&... x) const {
     using R = detail::Value<std::invoke_result_t<F&, const X&...>>;
     const detail::CallLists lists;
     collect<R>(lists, x...);
@@ -201,7 +204,9 @@ template <class F> class Compiled {
   /// result = f(x...), in the memory of the tensors that `result` has where these have the dtypes and shapes
   /// of the new ones and nothing else shares them: large results then need no new memory at each call. Where
   /// f throws, `result` keeps its tensors, whose elements are unspecified.
-  template <class R, class... X> void into(R& result, const X&... x) const {
+  template <class R, class... X>
+  requires std::invocable<F&, const X&...>
+  void into(R& result, const X&... x) const {
     static_assert(std::same_as<R, detail::Value<std::invoke_result_t<F&, const X&...>>>,
                   "into: the first argument is of the type that the function returns");
     const detail::CallLists lists;

@@ -33,6 +33,7 @@ class TAPEDECK_EXPORT MovingAverage {
   Variable variable_;
   Tensor biased_;     // with zero_debias
   double left_ = 1;   // product of decays
+  detail::Lifetime lifetime_;
 };
 
 /// The mean of values with weights that fade: the average of value · weight over that of weight.
@@ -55,6 +56,7 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
  private:
   double decay_;
   Tensor numerator_, denominator_;
+  detail::Lifetime lifetime_;
 };
 
 /// Options of an ExponentialMovingAverage.
@@ -112,6 +114,7 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   MovingAverageOptions options_;
   std::map<std::uint64_t, OfVariable> of_variables_;   // by their ids
   std::map<std::string, MovingAverage, std::less<>> of_tensors_;
+  detail::Lifetime lifetime_;
 };
 
 }   // namespace tapedeck

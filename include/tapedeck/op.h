@@ -210,8 +210,20 @@ struct Infer {
 };
 
 /// What a compiled function knows of an op beside its kernel: it adds products where they are summed, splits
-/// sums, and computes sums of all elements and casts of bools together with what gives them.
-enum class Meaning : std::uint8_t { other, add, add_n, sum, mean, matmul, cast };
+/// sums, computes sums of all elements and casts of bools together with what gives them, and computes
+/// products and parts of few elements without the kernel.
+enum class Meaning : std::uint8_t {
+  other,
+  add,
+  add_n,
+  sum,
+  mean,
+  matmul,
+  cast,
+  rearrange,   // elements of the inputs, and zeros; which ones, shapes and attributes alone tell
+  add_part,    // the first input, with the elements of the second added to some of its own; the same
+  effect,      // it throws or prints by what the numbers are, and is called whether its output is used or not
+};
 
 /// An op: an entry of a table, which lives as long as the program.
 struct Op {

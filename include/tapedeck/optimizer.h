@@ -166,6 +166,7 @@ class TAPEDECK_EXPORT Optimizer {
   Optimizer(const RuleEntry& entry, const void* options);
 
   std::unique_ptr<State> state_;
+  detail::Lifetime lifetime_;
 };
 
 /// Whose variant of a rule: TensorFlow's first optimizers, or Keras's.

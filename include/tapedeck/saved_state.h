@@ -1,6 +1,7 @@
 // SavedState: what an object, such as an optimizer, keeps between steps, in the form in which it is saved.
 #pragma once
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "tapedeck/named_tensors.h"
@@ -27,6 +28,28 @@ struct SavedState {
   std::vector<SlotValue> slots = {};
   NamedTensors tensors = {};
 };
+
+namespace detail {
+/// A member of an object to which compiled functions refer: tells them when it is gone, from where it was.
+class Lifetime {
+ public:
+  Lifetime() = default;
+  Lifetime(const Lifetime&) {}
+  Lifetime(Lifetime&& from) noexcept { from.token_.reset(); }
+  Lifetime& operator=(const Lifetime&) { return *this; }
+  Lifetime& operator=(Lifetime&& from) noexcept {
+    if (this != &from) from.token_.reset();
+    return *this;
+  }
+  std::weak_ptr<const void> watch() const {
+    if (!token_) token_ = std::make_shared<const char>();
+    return token_;
+  }
+
+ private:
+  mutable std::shared_ptr<const void> token_;
+};
+}   // namespace detail
 
 /// Puts a new state in the place of an object's old one. Throws nothing. To be called once, while the object
 /// lives.

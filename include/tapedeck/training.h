@@ -35,6 +35,7 @@ class TAPEDECK_EXPORT GradientAccumulator {
   std::vector<GradientAndVariable> sums_;
   std::vector<std::int64_t> places_;   // of the sums, ascending
   std::int64_t count_ = 0;
+  detail::Lifetime lifetime_;
 };
 
 /// How a scale begins and changes.
@@ -54,7 +55,7 @@ class TAPEDECK_EXPORT LossScale {
   explicit LossScale(LossScaleOptions options = {});
 
   /// The present scale.
-  double value() const { return value_; }
+  double value() const;
   /// loss · value(), recorded on tapes; in f32 for a loss of f16 or bf16, as are gradients that were
   /// unscaled.
   Tensor scale(const Tensor& loss) const;
@@ -65,7 +66,7 @@ class TAPEDECK_EXPORT LossScale {
   Tensor minimize(Optimizer& optimizer, const Loss& loss, const LossOptions& options = {},
                   const std::optional<Variable>& global_step = {});
   /// Steps that were left out.
-  std::int64_t skipped() const { return skipped_; }
+  std::int64_t skipped() const;
 
   /// The scalars "value", "good", the steps since the scale changed, and "skipped".
   SavedState state() const;
@@ -78,6 +79,7 @@ class TAPEDECK_EXPORT LossScale {
   LossScaleOptions options_;
   double value_;
   std::int64_t good_ = 0, skipped_ = 0;
+  detail::Lifetime lifetime_;
 };
 
 }   // namespace tapedeck

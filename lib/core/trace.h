@@ -66,10 +66,11 @@ class Trace {
   virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
 
   /// Runs f, of whose ops the program is made. False: f also reads numbers or writes memory, and nothing of
-  /// it is in the program; `become` then says what gives y from x.
+  /// it is in the program; `become` then says what gives y from x: a rule of `op`. It throws where f has used
+  /// what is not in x, which the action would have from the recording.
   virtual bool attempt(const std::function<void()>& f) = 0;
-  virtual void become(std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
-                      KeyedAction action) = 0;
+  virtual void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y,
+                      const random::Key& key, KeyedAction action) = 0;
 
   /// `part` is key i of `key`. Returns it as a key that remembers that.
   virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;

@@ -12,9 +12,9 @@ namespace {
 // A list of tensors, of which some are shape-only or undefined.
 class Frame {
  public:
-  /// Those that are there go into `tensors`, too.
-  void add(const Tensor& x, std::vector<Tensor>& tensors) {
-    const bool here = x.defined() && x.has_values();
+  /// Those that are there and are read go into `tensors`, too.
+  void add(const Tensor& x, bool is_read, std::vector<Tensor>& tensors) {
+    const bool here = is_read && x.defined() && x.has_values();
     if (here) tensors.push_back(x);
     places_.push_back({here, x.defined() && !here ? std::optional(x.spec()) : std::nullopt});
   }
@@ -35,6 +35,14 @@ class Frame {
   std::vector<Place> places_;
 };
 
+// Whether the rule is a function of the user's among the attributes, which is given shapes of inputs and
+// outputs alone: what it reads beside the cotangents, it refers to by itself.
+bool is_function(const Call& c) {
+  const Rule& rule = c.op.rule;
+  return rule.kind == RuleKind::custom && !rule.reads_x && !rule.reads_y && c.raw_attrs.type &&
+         c.raw_attrs.type->copy;
+}
+
 std::vector<const Tensor*> pointers(std::span<const Tensor> x) {
   std::vector<const Tensor*> all;
   for (const Tensor& t : x)
@@ -49,17 +57,18 @@ void record_rule(const Call& c, std::span<const Tensor> given, std::span<const T
                  RuleAction rule) {
   std::vector<Tensor> tensors;
   Frame frame;
+  const bool reads_values = !is_function(c);
   for (const Refs list : {c.x, c.y})
     for (int i = 0; i < list.size(); ++i)
-      frame.add(list[i], tensors);
+      frame.add(list[i], reads_values, tensors);
   for (const Tensor& t : given)
-    frame.add(t, tensors);
+    frame.add(t, true, tensors);
   const auto x = static_cast<std::size_t>(c.x.size()), y = static_cast<std::size_t>(c.y.size());
   OwnedAttrs attrs(c.raw_attrs);
   const bool keyed = c.raw_attrs.type && c.raw_attrs.type->key;
   const random::Key key = keyed ? attrs.key() : random::Key();
   thread_state.trace->become(
-      tensors, results, key,
+      c.op, tensors, results, key,
       [frame, x, y, keyed, &op = c.op, attrs = std::move(attrs), rule = std::move(rule)](
           std::span<const Tensor> now, const random::Key& key_now) {
         const std::vector<Tensor> all = frame.with(now);

@@ -59,7 +59,8 @@ void MovingAverage::update(const Tensor& value, double decay) {
   checked(decay);
   detail::check_value(variable_.cell(), "moving_average", value);
   if (thread_state.trace)
-    return act(std::vector{value}, [this, decay](std::span<const Tensor> x) { update(x[0], decay); });
+    return act({kName, lifetime_.watch()}, std::vector{value},
+               [this, decay](std::span<const Tensor> x) { update(x[0], decay); });
   const RecordingScope unrecorded(nullptr);
   if (!biased_.defined()) return variable_.assign(moved(variable_.value(), value, decay));
   Tensor biased = moved(biased_, value, decay);
@@ -102,7 +103,7 @@ WeightedMovingAverage::WeightedMovingAverage(double decay) : decay_(checked(deca
 
 Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) {
   if (thread_state.trace)
-    return thread_state.trace->act({value, weight}, [this](std::span<const Tensor> x) {
+    return results_of({kName, lifetime_.watch()}, {value, weight}, [this](std::span<const Tensor> x) {
       return std::vector<Tensor>{update(x[0], x[1])};
     })[0];
   const RecordingScope unrecorded(nullptr);
@@ -165,7 +166,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
                                      std::optional<std::int64_t> num_updates) {
   if (thread_state.trace) {
     const std::vector<Variable> all(variables.begin(), variables.end());
-    return act(std::vector<Tensor>(),
+    return act({kName, lifetime_.watch()}, std::vector<Tensor>(),
                [this, all, num_updates](std::span<const Tensor>) { apply(all, num_updates); });
   }
   const double decay = decay_at(num_updates);
@@ -187,7 +188,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
 void ExponentialMovingAverage::apply(const std::string& name, const Tensor& value,
                                      std::optional<std::int64_t> num_updates) {
   if (thread_state.trace)
-    return act(std::vector{value},
+    return act({kName, lifetime_.watch()}, std::vector{value},
                [this, name, num_updates](std::span<const Tensor> x) { apply(name, x[0], num_updates); });
   const double decay = decay_at(num_updates);
   if (!is_floating(value.dtype()))

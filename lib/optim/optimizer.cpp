@@ -149,7 +149,11 @@ void Optimizer::apply_gradients(std::span<const GradientAndVariable> pairs,
   if (thread_state.communicator) [[unlikely]]
     return state_->apply_together(pairs, global_step);
   if (thread_state.trace) [[unlikely]]
-    return state_->record(pairs, global_step);
+    return act({name(), lifetime_.watch()}, pairs, !state_->rule.by_rows() || !state_->transforms.empty(),
+               [this, global_step](std::span<const GradientAndVariable> now) {
+                 state_->apply(updates_of(std::exchange(state_->updates, {}), now.size(), in_pairs(now)),
+                               global_step);
+               });
   state_->apply(updates_of(std::exchange(state_->updates, {}), pairs.size(), in_pairs(pairs)), global_step);
 }
 
@@ -187,14 +191,6 @@ void Optimizer::State::apply(std::vector<Update> all, const std::optional<Variab
   updates = std::move(all);
 }
 
-void Optimizer::State::record(std::span<const GradientAndVariable> pairs,
-                              const std::optional<Variable>& global_step) {
-  act(pairs, !rule.by_rows() || !transforms.empty(),
-      [this, global_step](std::span<const GradientAndVariable> now) {
-        apply(updates_of(std::exchange(updates, {}), now.size(), in_pairs(now)), global_step);
-      });
-}
-
 void Optimizer::State::apply_together(std::span<const GradientAndVariable> pairs,
                                       const std::optional<Variable>& global_step) {
   check_count(pairs.size());
@@ -223,13 +219,18 @@ std::string_view Optimizer::doc(std::string_view rule) { return find_rule(rule).
 
 std::string_view Optimizer::name() const { return state_->rule.name; }
 
-std::int64_t Optimizer::iterations() const { return state_->iterations; }
+std::int64_t Optimizer::iterations() const {
+  refuse_reading(name(), "the number of steps");
+  return state_->iterations;
+}
 
 double Optimizer::hyperparameter(std::string_view name) const {
+  refuse_reading(state_->rule.name, "a hyperparameter");
   return state_->hyperparameters[find_hyperparameter(state_->rule, name)].at(state_->iterations);
 }
 
 void Optimizer::set_hyperparameter(std::string_view name, Scheduled value) {
+  refuse_reading(state_->rule.name, "a change of a hyperparameter");
   const UpdateRule& rule = state_->rule;
   const std::size_t i = find_hyperparameter(rule, name);
   if (rule.hyperparameters[i].change == Change::never)

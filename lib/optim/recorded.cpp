@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/format.h"
 #include "core/storage.h"
 
 namespace tapedeck {
@@ -42,14 +43,34 @@ struct Kept {
 
 }   // namespace
 
-void act(std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) {
-  thread_state.trace->act(std::move(x), [f = std::move(f)](std::span<const Tensor> now) {
+std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f) {
+  return thread_state.trace->act(std::move(x), [name = std::string(actor.name), lifetime = actor.lifetime,
+                                                f = std::move(f)](std::span<const Tensor> now) {
+    if (lifetime.expired())
+      throw_error<TraceError>(
+          "{}: a compiled function calls one that is gone, or has been moved to another place; let it stay, "
+          "or compile the function again",
+          name);
+    return f(now);
+  });
+}
+void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) {
+  results_of(actor, std::move(x), [f = std::move(f)](std::span<const Tensor> now) {
     f(now);
     return std::vector<Tensor>();
   });
 }
 
-void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) {
+void refuse_reading(std::string_view name, std::string_view number) {
+  if (thread_state.trace)
+    throw_error<TraceError>(
+        "{}: {} is no part of a compiled function, whose replays would see the value of the recording; read "
+        "it "
+        "outside, after the call",
+        name, number);
+}
+
+void act(const Actor& actor, std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) {
   std::vector<Tensor> x = tensors_of(pairs);
   const auto kept = std::make_shared<Kept>();
   kept->pairs.assign(pairs.begin(), pairs.end());
@@ -57,7 +78,7 @@ void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) 
   for (const Tensor& t : x)
     placeholders.push_back(shape_only(t.spec()));
   replace(kept->pairs, placeholders, false);   // so that the recording keeps no gradient
-  act(std::move(x), [kept, keeps, f = std::move(f)](std::span<const Tensor> gradients) {
+  act(actor, std::move(x), [kept, keeps, f = std::move(f)](std::span<const Tensor> gradients) {
     const std::lock_guard lock(kept->mutex);
     std::vector<GradientAndVariable> own;
     if (keeps) own = kept->pairs;

@@ -9,10 +9,21 @@ namespace tapedeck {
 
 using PairsAction = std::function<void(std::span<const GradientAndVariable>)>;
 
+/// What is called now and in every replay, and the object that it refers to. A replay throws TraceError where
+/// that is gone, or has been moved.
+struct Actor {
+  std::string_view name;
+  std::weak_ptr<const void> lifetime;
+};
+
 /// Calls f with these tensors now, and in every replay with those that then have their places.
-void act(std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f);
+void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f);
+/// The same for an f that returns tensors.
+std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f);
 /// Calls f with these pairs now, and in every replay with the gradients that it then has. keeps: f may keep
 /// tensors of these gradients.
-void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f);
+void act(const Actor& actor, std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f);
+/// Throws TraceError while a function is recorded: it would see the number of the recording in each replay.
+void refuse_reading(std::string_view name, std::string_view number);
 
 }   // namespace tapedeck

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "core/thread_state.h"
+#include "optim/recorded.h"
 #include "optim/step.h"
 
 namespace tapedeck {
@@ -33,13 +33,6 @@ void set_scalar(Scalars& scalars, std::int64_t& iterations, std::size_t i, doubl
     scalars[i] = value;
 }
 
-// What is read of an optimizer while a function is recorded.
-[[noreturn]] void throw_recorded(const UpdateRule& rule, const std::string& what) {
-  throw_error<TraceError>(
-      "{}: {} is no part of a compiled function, whose replays would see the value of the recording; read it "
-      "outside, after the call",
-      rule.name, what);
-}
 std::string slot_of(std::string_view name, const std::string& variable) {
   return fmt::format("slot \"{}\" of variable \"{}\"", name, variable);
 }
@@ -67,7 +60,7 @@ void Optimizer::State::adopt(detail::VariableCell& cell) {
 }
 
 Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
-  if (thread_state.trace) throw_recorded(state_->rule, slot_of(name, v.name()));
+  refuse_reading(state_->rule.name, slot_of(name, v.name()));
   state_->adopt(v.cell());
   const Slots* slots = state_->slots.find(v.id());
   const std::span<const SlotSpec> specs = named(state_->rule.slots);
@@ -85,11 +78,13 @@ std::vector<std::string> Optimizer::slot_names() const {
 }
 
 double Optimizer::scalar(std::string_view name) const {
+  refuse_reading(state_->rule.name, fmt::format("number \"{}\"", name));
   const std::size_t i = find_scalar(state_->rule, name);
   return i == kMaxScalars ? static_cast<double>(state_->iterations) : state_->scalars[i];
 }
 
 SavedState Optimizer::state() const {
+  refuse_reading(state_->rule.name, "its state");
   SavedState result;
   result.scalars.push_back({std::string(kIterations), static_cast<double>(iterations())});
   for (const ScalarSpec& spec : named(state_->rule.scalars))
@@ -99,11 +94,6 @@ SavedState Optimizer::state() const {
       for (std::size_t i = 0; i <= kMaster; ++i)
         if (e.values[i].defined())
           result.slots.push_back({Variable(cell), std::string(name_of_slot(state_->rule, i)), e.values[i]});
-  if (thread_state.trace) {
-    if (result.slots.empty()) throw_recorded(state_->rule, fmt::format("number \"{}\"", kIterations));
-    const SlotValue& first = result.slots[0];
-    throw_recorded(state_->rule, slot_of(first.slot, first.variable.name()));
-  }
   return result;
 }
 

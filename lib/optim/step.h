@@ -50,8 +50,6 @@ struct Optimizer::State {
 
   /// A step with transformed gradients. Throws before anything changes.
   void apply(std::vector<Update> updates, const std::optional<Variable>& global_step);
-  /// The same in a function that is recorded: a step now, and in every replay.
-  void record(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step);
   /// The same for one of many replicas, which all do so.
   void apply_together(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step);
   void step(std::span<Update> updates, const std::optional<Variable>& global_step);

@@ -104,7 +104,8 @@ void refuse_recording(std::string_view caller) {
 
 void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
   if (thread_state.trace)
-    return act(pairs, true, [this](std::span<const GradientAndVariable> now) { add(now); });
+    return act({"gradient_accumulator", lifetime_.watch()}, pairs, true,
+               [this](std::span<const GradientAndVariable> now) { add(now); });
   const RecordingScope unrecorded(nullptr);
   std::vector<GradientAndVariable> sums = sums_;
   std::vector<std::int64_t> places = places_;
@@ -191,13 +192,22 @@ LossScale::LossScale(LossScaleOptions options) : options_(options), value_(optio
         factor, interval);
 }
 
+double LossScale::value() const {
+  refuse_reading("loss_scale", "its value");
+  return value_;
+}
+std::int64_t LossScale::skipped() const {
+  refuse_reading("loss_scale", "the number of skipped steps");
+  return skipped_;
+}
+
 Tensor LossScale::scale(const Tensor& loss) const {
   const Tensor x = in_f32(loss);
   if (!thread_state.trace) return x * value_;
   const auto now = [this, dtype = x.dtype()](std::span<const Tensor>) {
     return std::vector<Tensor>{full({}, value_, dtype)};
   };
-  return x * thread_state.trace->act({}, now)[0];
+  return x * results_of({"loss_scale", lifetime_.watch()}, {}, now)[0];
 }
 
 bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
@@ -246,7 +256,7 @@ Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOpt
     if (unscale(unscaled)) optimizer.apply_gradients(unscaled, global_step);
   };
   if (thread_state.trace)
-    act(pairs, true, step);
+    act({"loss_scale", lifetime_.watch()}, pairs, true, step);
   else
     step(pairs);
   return value;

@@ -33,6 +33,12 @@ class Cursor {
   /// The next n of x to y.
   template <class T> void fetch(const T* x, T* y, std::int64_t n) {
     while (n > 0) {
+      const std::int64_t rows = whole_rows(n);
+      if (rows > 1) {
+        fetch_rows(x, y, rows);
+        y += rows * inner().extent, n -= rows * inner().extent;
+        continue;
+      }
       const std::int64_t run = std::min(n, left_);
       const T* const from = take(x, run);
       if (step_ == 1)
@@ -47,6 +53,42 @@ class Cursor {
   }
 
  private:
+  // Runs of the inner axis, as many as lie equally far apart, where the next n begin with one.
+  std::int64_t whole_rows(std::int64_t n) const {
+    if (view_->ndim() < 2 || left_ != inner().extent) return 0;
+    const std::size_t d = view_->ndim() - 2;
+    return std::min(n / inner().extent, (*view_)[d].extent - index_[d]);
+  }
+  template <class T> void fetch_rows(const T* x, T* y, std::int64_t rows) {
+    const std::size_t d = view_->ndim() - 2;
+    const std::int64_t width = inner().extent, stride = (*view_)[d].stride, n = rows * width;
+    const T* from = x + offset_;
+    if (stride == 0 && step_ == 1) {   // one row again and again: what is there is copied behind itself
+      copy(from, y, width);
+      for (std::int64_t there = width; there < n;) {
+        const std::int64_t more = std::min(there, n - there);
+        std::memcpy(y + there, y, static_cast<std::size_t>(more) * sizeof(T));
+        there += more;
+      }
+    } else if (width <= kNarrow) {
+      for (std::int64_t r = 0; r < rows; ++r, from += stride)
+        for (std::int64_t i = 0; i < width; ++i)
+          *y++ = from[i * step_];
+    } else {
+      for (std::int64_t r = 0; r < rows; ++r, from += stride, y += width)
+        if (step_ == 1)
+          copy(from, y, width);
+        else if (step_ == 0)
+          std::fill_n(y, width, *from);
+        else
+          for (std::int64_t i = 0; i < width; ++i)
+            y[i] = from[i * step_];
+    }
+    index_[d] += rows - 1, offset_ += (rows - 1) * stride;   // to the last of them
+    skip(width);
+  }
+
+  static constexpr std::int64_t kNarrow = 16;   // elements of a row that no vectors pay for
   // By vectors, since most runs are short.
   template <class T> static void copy(const T* x, T* y, std::int64_t n) {
     constexpr std::int64_t line = 64 / sizeof(T);

@@ -23,11 +23,11 @@ Tensor Arena::view(const Spec& spec) const {
   return t;
 }
 
-OutputSlot::OutputSlot(Tensor& x, const Spec& spec) {
-  if (x.defined() && x.dtype() == spec.dtype && x.shape() == spec.shape && x.unique())
-    renew(x);
-  else
-    x = allocate(spec);
+OutputSlot::OutputSlot(Tensor& x, Tensor* given, const Spec& spec) {
+  const bool fits = given && given->defined() && given->dtype() == spec.dtype &&
+                    given->shape() == spec.shape && given->unique();
+  x = fits ? std::exchange(*given, {}) : allocate(spec);
+  if (fits) renew(x);
   memory_ = Writable(x.raw());
 }
 

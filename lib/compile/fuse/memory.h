@@ -47,9 +47,9 @@ class Arena {
 /// A tensor that a call allocates for a result.
 class OutputSlot {
  public:
-  /// x is made a tensor of that spec that nothing else shares, under a new id: in the memory that it has, if
-  /// that can be, or in fresh memory.
-  OutputSlot(Tensor& x, const Spec& spec);
+  /// x becomes a tensor of that spec under a new id: the one that is given, if it fits and nothing else
+  /// shares it, which is taken then; or a fresh one.
+  OutputSlot(Tensor& x, Tensor* given, const Spec& spec);
   Writable memory() const { return memory_; }
 
  private:

@@ -36,10 +36,12 @@ template <class I, class T> class IdVector {
 
   typename std::vector<T>::reference operator[](I i) { return list_[i.index()]; }
   typename std::vector<T>::const_reference operator[](I i) const { return list_[i.index()]; }
-  I push_back(T value) {
+  I push_back(T&& value) {
     list_.push_back(std::move(value));
     return I(list_.size() - 1);
   }
+  I push_back(const T& value) { return push_back(T(value)); }
+  void reserve(std::size_t n) { list_.reserve(n); }
   void resize(std::size_t n) { list_.resize(n); }
   std::size_t size() const { return list_.size(); }
   bool empty() const { return list_.empty(); }

@@ -57,7 +57,7 @@ struct UserMapNode {
   const kernels::UserLoops* loops = nullptr;
   OwnedAttrs closure = {};   // what the user's function closes over
   DType dtype = DType::f32;
-  Shape shape = {};
+  std::shared_ptr<const Shape> shape = {};
   int inputs = 0;   // the operands that broadcast to `shape`, which come first
   bool gradients = false;
   std::int64_t directions = 1;
@@ -78,8 +78,12 @@ struct SelectNode {
 struct ProductSum {
   const Op* op = nullptr;   // the product
   Transposed transposed = {};
-  Access a = {}, b = {}, before = {};
+  std::vector<Access> in = {};   // a, b, before
   ValueId out = {};
+
+  const Access& a() const { return in[0]; }
+  const Access& b() const { return in[1]; }
+  const Access& before() const { return in[2]; }
 };
 
 /// out = the value of a variable.
@@ -93,8 +97,10 @@ struct StoreNode {
   Access in = {};
 };
 
-/// out = action(in), which may read and change variables: a step of an optimizer.
+/// out = action(in), which may read and change variables: a step of an optimizer, or the derivative of an op
+/// whose rule reads numbers on the host.
 struct ActionNode {
+  const Op* op = nullptr;   // null: a step
   Trace::KeyedAction action = {};
   KeyId key = {};   // that the action is given, where it is no constant
   random::Key constant_key = {};
@@ -116,7 +122,6 @@ void for_each_place(const Node& node, const Read& read, const Write& write) {
             read(a);
         else if constexpr (requires { n.in; })
           read(n.in);
-        if constexpr (requires { n.a; }) read(n.a), read(n.b), read(n.before);
         if constexpr (requires { n.out.begin(); })
           for (const ValueId v : n.out)
             write(v);

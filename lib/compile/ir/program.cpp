@@ -16,7 +16,7 @@ ValueId Program::add_constant(const Tensor& x) {
   return values_.push_back({.spec = x.spec(), .from = Value::From::constant, .constant = x});
 }
 
-NodeId Program::define(Node node) {
+NodeId Program::define(Node&& node) {
   const NodeId id(nodes_.size());
   for_each_operand(node, [&](const Access& a) {
     if (a.of.index() >= values_.size() || values_[a.of].from == Value::From::nothing)
@@ -33,6 +33,7 @@ NodeId Program::define(Node node) {
 
 std::pair<Program, IdVector<NodeId, Node>> Program::take_apart() && {
   IdVector<NodeId, Node> nodes = std::exchange(nodes_, {});
+  nodes_.reserve(nodes.size());
   for (Value& v : values_)
     if (v.from == Value::From::node) v.from = Value::From::nothing, v.node = {};
   return {std::move(*this), std::move(nodes)};
@@ -55,7 +56,9 @@ std::string name_of(const Node& node) {
     std::string operator()(const ProductSum& n) const { return fmt::format("{}+add", n.op->name); }
     std::string operator()(const ReadNode& n) const { return fmt::format("read {}", n.cell->name); }
     std::string operator()(const StoreNode& n) const { return fmt::format("assign {}", n.cell->name); }
-    std::string operator()(const ActionNode&) const { return "action"; }
+    std::string operator()(const ActionNode& n) const {
+      return n.op ? fmt::format("derivative of {}", n.op->name) : "step";
+    }
   };
   return std::visit(Name(), node);
 }

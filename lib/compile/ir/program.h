@@ -31,7 +31,7 @@ class Program {
   /// A value for a node that is about to be defined.
   ValueId promise(const Spec& spec) { return values_.push_back({.spec = spec}); }
   /// Appends a node. Throws InternalError where it reads what is not there yet, or defines what is.
-  NodeId define(Node node);
+  NodeId define(Node&& node);
   void add_output(const Access& a) { outputs_.push_back(a); }
 
   std::size_t size() const { return nodes_.size(); }

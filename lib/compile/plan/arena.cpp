@@ -51,9 +51,9 @@ class Holes {
 ValueId taken_over_by(const Plan& plan, ValueId v) {
   const NodeId n = plan.program[v].node;
   const ProductSum* sum = n ? as<ProductSum>(plan.program[n]) : nullptr;
-  if (!sum || !plan.program.is_all(sum->before)) return {};
-  const ValueId before = sum->before.of;
-  const bool is_factor = sum->a.of == before || sum->b.of == before;
+  if (!sum || !plan.program.is_all(sum->before())) return {};
+  const ValueId before = sum->before().of;
+  const bool is_factor = sum->a().of == before || sum->b().of == before;
   const bool is_fit = plan.homes[before].in == Home::In::arena && plan.homes[v].in == Home::In::arena &&
                       plan.lives[before].last == plan.lives[v].first;
   return is_fit && !is_factor ? before : ValueId();

@@ -5,20 +5,16 @@
 #include "compile/plan/plan.h"
 
 namespace tapedeck::compiled {
-namespace {
 
-bool is_integer(const Spec& s) { return !is_trainable(s.dtype); }
-
-// Ops with integers or bools check these in each replay, or have a shape that depends on them. They run even
-// if nothing reads their results: what follows was recorded for the shapes that they gave.
-bool checks_numbers(const Program& p, const Node& node) {
+bool must_run(const Program& p, const Node& node) {
+  if (changes_variables(node)) return true;
   const OpNode* n = as<OpNode>(node);
+  if (n && n->op->meaning == Meaning::effect) return true;
   if (!n || infers_from_shapes(*n) || logic_kernel(*n)) return false;
-  return std::any_of(n->in.begin(), n->in.end(), [](const Access& a) { return is_integer(a.spec); }) ||
-         std::any_of(n->out.begin(), n->out.end(), [&](ValueId v) { return is_integer(p[v].spec); });
+  const auto is_discrete = [](const Spec& s) { return !is_trainable(s.dtype); };
+  return std::any_of(n->in.begin(), n->in.end(), [&](const Access& a) { return is_discrete(a.spec); }) ||
+         std::any_of(n->out.begin(), n->out.end(), [&](ValueId v) { return is_discrete(p[v].spec); });
 }
-
-}   // namespace
 
 IdVector<NodeId, bool> find_live(const Program& p) {
   IdVector<NodeId, bool> live(p.size());
@@ -31,7 +27,7 @@ IdVector<NodeId, bool> find_live(const Program& p) {
   for (const Access& a : p.outputs())
     need(p.node_of(a));
   for (const NodeId n : ids_of(p.nodes()))
-    if (changes_variables(p[n]) || checks_numbers(p, p[n])) need(n);
+    if (must_run(p, p[n])) need(n);
   while (!found.empty()) {
     const NodeId n = found.back();
     found.pop_back();

@@ -38,7 +38,7 @@ class Verifier {
     for (const Access& a : p_.outputs())
       if (a.reads()) require(a);
     for (const NodeId n : ids_of(p_.nodes()))
-      if (changes_variables(p_[n]) && !done_[n]) {
+      if (must_run(p_, p_[n]) && !done_[n]) {
         at_ = n;
         broken("it is left out");
       }
@@ -162,7 +162,8 @@ class Verifier {
     } else {
       const ProductSum* sum = as<ProductSum>(node);
       const ValueId into =
-          sum && sum->a.of != sum->before.of && sum->b.of != sum->before.of ? sum->before.of : ValueId();
+          sum && sum->a().of != sum->before().of && sum->b().of != sum->before().of ? sum->before().of
+                                                                                    : ValueId();
       for_each_result(node, [&](ValueId v) { compute(v, into); });
     }
     finish(at_);

@@ -12,6 +12,7 @@
 #include "core/bytes.h"
 #include "core/format.h"
 #include "core/storage.h"
+#include "core/visit.h"
 #include "tape/variable.h"
 #include "tapedeck/compile.h"
 
@@ -115,11 +116,17 @@ bool must_run_eagerly() {
          (thread_state.observer && must_see_ops());
 }
 
+// But for the sign and the payload of NaN.
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined()) return false;
   if (!a.defined()) return true;
-  return a.spec() == b.spec() &&
-         (!a.size() || !std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())));
+  if (a.spec() != b.spec()) return false;
+  return visit_stored(a.dtype(), [&]<class T>(T) {
+    const T *x = elements<T>(a), *y = elements<T>(b);
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      if (std::memcmp(&x[i], &y[i], sizeof(T)) && !(x[i] != x[i] && y[i] != y[i])) return false;
+    return true;
+  });
 }
 
 // Of the thread's last call, empty; none during a call. A thread that runs its destructors keeps none.
@@ -160,8 +167,7 @@ namespace {
 void report_fault(const std::string& name, const std::string& fault) {
   const std::string text = fmt::format(
       "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, "
-      "please "
-      "report it",
+      "please report it",
       name, fault);
   if (std::getenv("TAPEDECK_FAULTS_THROW")) throw InternalError(text);
   warn(text);
@@ -172,7 +178,7 @@ struct Programs::State {
   CompileOptions options;
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<Entry>> entries;
-  bool made_variables = false;
+  std::vector<Signature> makers;   // of calls that made variables
 
   std::shared_ptr<Entry> find(const Arguments& x) const {
     const std::lock_guard lock(mutex);
@@ -185,7 +191,11 @@ struct Programs::State {
     return entries.size() >= static_cast<std::size_t>(options.max_programs);
   }
   Returned record(const Arguments& x, const Eager& eager);
-  void note_made_variables();
+  bool has_made_variables(const Arguments& x) const {
+    const std::lock_guard lock(mutex);
+    return std::any_of(makers.begin(), makers.end(), [&](const Signature& s) { return s.matches(x); });
+  }
+  void note_made_variables(const Arguments& x, bool again);
   void add(const Arguments& x, Program program, std::shared_ptr<const void> structure);
   void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
   void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
@@ -198,7 +208,9 @@ struct Programs::State {
 // records it again.
 Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   const std::vector<Tensor> own = with_fresh_ids(x.tensors);
-  Tracer tracer(options.name, options.captures == Captures::allow);
+  const bool had_made_variables = has_made_variables(x);   // not in another thread at the same time
+  Tracer tracer(options.name,
+                {.captures = options.captures == Captures::allow, .actions = options.check == 0});
   for (const Tensor& t : own)
     tracer.add_argument(t);
   std::vector<random::Key> keys;
@@ -208,28 +220,25 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   try {
     Program program = tracer.finish(r.tensors);
     if (tracer.made_variables())
-      note_made_variables();
+      note_made_variables(x, had_made_variables);
     else
       add(x, std::move(program), r.structure);
   } catch (const std::bad_alloc&) {}
   return r;
 }
 
-void Programs::State::note_made_variables() {
-  const std::lock_guard lock(mutex);
-  if (std::exchange(made_variables, true))
+void Programs::State::note_made_variables(const Arguments& x, bool again) {
+  if (again)
     throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
                             options.name);
+  Signature signature(x);
+  const std::lock_guard lock(mutex);
+  makers.push_back(std::move(signature));
 }
 
 void Programs::State::add(const Arguments& x, Program program, std::shared_ptr<const void> structure) {
   auto entry = std::make_shared<Entry>(x, std::move(program), std::move(structure));
   if (entry->plan.fault) report_fault(options.name, *entry->plan.fault);
-  if (options.check > 0)
-    for (const compiled::Node& n : entry->plan.program.nodes())
-      if (compiled::as<compiled::ActionNode>(n))
-        throw_error<TraceError>("{}: check runs the function twice, which an optimizer in it cannot be",
-                                options.name);
   const std::lock_guard lock(mutex);
   if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
     entry->number = entries.size();
@@ -256,6 +265,11 @@ void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& 
   for (std::size_t i = 0; i < cells.size(); ++i)
     cells[i]->value = before[i];
   replay(e, x, y);
+  if (y.size() != wanted.tensors.size())
+    throw_error<TraceError>(
+        "{}: the replay gives {} tensors, and the function {}: it depends on something that "
+        "was a constant while it was recorded",
+        options.name, y.size(), wanted.tensors.size());
   for (std::size_t i = 0; i < y.size(); ++i)
     if (!same_bits(y[i], wanted.tensors[i]))
       throw_error<TraceError>(

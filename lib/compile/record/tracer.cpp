@@ -41,8 +41,8 @@ std::uint64_t next_source() {
 
 }   // namespace
 
-Tracer::Tracer(std::string name, bool captures)
-    : name_(std::move(name)), captures_(captures), first_id_(next_tensor_id()) {
+Tracer::Tracer(std::string name, Allowed allowed)
+    : name_(std::move(name)), allowed_(allowed), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
 Tracer::~Tracer() { thread_state.trace = nullptr; }
@@ -53,11 +53,22 @@ std::uint32_t& Tracer::place_of(std::uint64_t id) {
   if (id - first_id_ >= recorded_.size()) recorded_.resize(2 * (id - first_id_) + 1024);
   return recorded_[id - first_id_];
 }
-void Tracer::name(const Tensor& y, const Access& a) {
+void Tracer::set_place(std::uint64_t id, std::uint32_t place) {
+  std::uint32_t before = 0;
+  if (const auto other = others_.find(id); !others_.empty() && other != others_.end()) {
+    before = other->second;
+    others_.erase(other);   // it may be among the recorded ones by now
+  }
+  std::uint32_t& now = place_of(id);
+  if (!before) before = now;
+  now = place;
+  if (attempt_) named_.emplace_back(id, before);
+}
+void Tracer::name(const Tensor& y, const Access& a, std::uint32_t root) {
   accesses_.push_back(a);
-  others_.erase(y.id());   // where it was beyond the recorded ones before
-  place_of(y.id()) = static_cast<std::uint32_t>(accesses_.size());
-  named_.push_back(y.id());
+  const auto place = static_cast<std::uint32_t>(accesses_.size());
+  roots_.push_back(root ? root : place);
+  set_place(y.id(), place);
 }
 ValueId Tracer::new_value(const Tensor& y) {
   const ValueId v = program_.promise(y.spec());
@@ -75,12 +86,32 @@ random::Key Tracer::add_key(const random::Key& key) {
   return random::KeyAccess::from(key, source);
 }
 
-const Access* Tracer::find(const Tensor& x) const {
+std::uint32_t Tracer::place_of_known(const Tensor& x) const {
   const std::uint64_t id = x.id();
   std::uint32_t place = id >= first_id_ && id - first_id_ < recorded_.size() ? recorded_[id - first_id_] : 0;
   if (!place && !others_.empty())
     if (const auto at = others_.find(id); at != others_.end()) place = at->second;
+  return place;
+}
+const Access* Tracer::find(const Tensor& x) const {
+  const std::uint32_t place = place_of_known(x);
   return place ? &accesses_[place - 1] : nullptr;
+}
+// The same of what is read: attempts remember what was there before them.
+const Access* Tracer::use(const Tensor& x) {
+  const std::uint32_t place = place_of_known(x);
+  if (!place) return nullptr;
+  const std::uint32_t root = roots_[place - 1];
+  for (Attempt* a = attempt_; a && root <= a->accesses; a = a->around)
+    a->used.push_back(root);
+  return &accesses_[place - 1];
+}
+
+// What the function was told is thrown again at the end, in case that it has caught it: it has taken another
+// way then, which depends on numbers.
+void Tracer::refuse(std::string text) {
+  refused_ = text;
+  throw TraceError(text);
 }
 
 // A copy of what is made now, since tapes treat tensors that others hold in other ways.
@@ -91,26 +122,25 @@ Access Tracer::add_constant(const Tensor& x) {
 }
 
 Access Tracer::access_to(const Tensor& x, std::string_view reader) {
-  if (const Access* known = find(x)) return *known;
+  if (const Access* known = use(x)) return *known;
   const bool is_unknown = is_recorded(x) && !host_.contains(x.id());
-  if (is_unknown && opaque_)
-    *opaque_ = true;
+  if (is_unknown && attempt_)
+    attempt_->given_up = true;
   else if (is_unknown)
-    throw_error<TraceError>(
+    refuse(fmt::format(
         "{}: {} reads {}, which was made during the recording, but neither by an op nor of numbers; make it "
         "outside of the function, or pass it as an argument{}",
-        name_, reader, x.spec(), place());
-  if (!is_recorded(x) && !captures_)
-    throw_error<TraceError>(
-        "{}: {} reads {}, which is no argument and would be a constant; pass it as an argument, make it a "
-        "variable, or compile with captures{}",
-        name_, reader, x.spec(), place());
+        name_, reader, x.spec(), place()));
+  require_no_capture(x, reader);
   return add_constant(x);
 }
 
-Access Tracer::accumulator(const Tensor& y) {
-  const Access* known = find(y);
-  return known ? *known : add_constant(y);
+void Tracer::require_no_capture(const Tensor& x, std::string_view reader) {
+  if (allowed_.captures || (is_recorded(x) && !captured_.contains(x.id()))) return;
+  refuse(fmt::format(
+      "{}: {} reads {}, which is no argument and would be a constant; pass it as an argument, make it a "
+      "variable, or compile with captures{}",
+      name_, reader, x.spec(), place()));
 }
 
 // Where the function is: "; it comes after #11 exp, #12 mul".
@@ -124,17 +154,39 @@ std::string Tracer::place() const {
 }
 
 // A key that is an argument, or split from one.
-KeyId Tracer::key_of(const random::Key& key) const {
+KeyId Tracer::key_of(const random::Key& key) {
   const auto at = keys_.find(random::KeyAccess::source(key));
-  return at == keys_.end() ? KeyId() : at->second;
+  if (at == keys_.end()) return {};
+  for (Attempt* a = attempt_; a && at->second.index() < a->keys; a = a->around)
+    a->used_keys.push_back(at->second);
+  return at->second;
 }
-KeyId Tracer::key_of(const Call& c) const {
+KeyId Tracer::key_of(const Call& c) {
   if (!c.raw_attrs.type || !c.raw_attrs.type->key) return {};
-  return key_of(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data)));
+  const KeyId key = key_of(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data)));
+  if (!key && !allowed_.captures)
+    refuse(
+        fmt::format("{}: {} draws with a key that is no argument, so that each call would draw the same "
+                    "numbers; pass the "
+                    "key as an argument, or compile with captures{}",
+                    name_, c.op.name, place()));
+  return key;
 }
 
 void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
-  if (blind_ || is_given_up()) return kernel(c, y);
+  if (blind_) return kernel(c, y);
+  if (thread_state.observer != &presence_)
+    refuse(
+        fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, made inside of the function, "
+                    "would not see its "
+                    "replays; make it outside, around the calls{}",
+                    name_, place()));
+  if (is_given_up()) {
+    for (int i = 0; i < c.x.size(); ++i)
+      use(c.x[i]);
+    key_of(c);
+    return kernel(c, y);
+  }
   if (c.op.forward.outputs == Outputs::own)
     run_composite(c, y, kernel);
   else
@@ -164,41 +216,80 @@ void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
 
 void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
-  {
+  try {
     const Restored blind(blind_, true);
     const Restored call(call_, &c);
+    const Restored result(result_, static_cast<const Tensor*>(y.data()));
     map_ = nullptr;
     kernel(c, y);
+  } catch (...) {
+    refused_ = fmt::format(
+        "{}: {} has thrown, and the function has caught it and gone on, which a replay would repeat for "
+        "other "
+        "numbers; let it throw, or check the numbers outside of the compiled function{}",
+        name_, c.op.name, place());
+    throw;
   }
   node.map = map_;
   add_op(std::move(node), y);
 }
 
 bool Tracer::attempt(const std::function<void()>& f) {
-  if (blind_ || is_given_up()) {
+  if (is_silent()) {
     f();
     return true;
   }
   const Program::Mark before = program_.mark();
   const std::size_t named = named_.size();
-  bool opaque = false;
+  Attempt attempt{.around = attempt_, .accesses = accesses_.size(), .keys = program_.keys().size()};
   {
-    const Restored inner(opaque_, &opaque);
+    const Restored inner(attempt_, &attempt);
     f();
   }
-  if (!opaque) return true;
-  for (std::size_t i = named; i < named_.size(); ++i)
-    forget(named_[i]);
-  named_.resize(named);
+  if (!attempt.given_up) {
+    if (!attempt_) named_.clear();
+    return true;
+  }
+  while (named_.size() > named) {
+    const auto [id, place] = named_.back();
+    named_.pop_back();
+    others_.erase(id);
+    place_of(id) = place;
+  }
   program_.back_to(before);
+  if (attempt.stores) stores_ = std::move(*attempt.stores);
+  if (attempt.values) values_ = std::move(*attempt.values);
+  used_.clear();
+  for (const std::uint32_t place : attempt.used)
+    if (!is_constant(accesses_[place - 1])) used_.push_back(accesses_[place - 1]);
+  used_keys_ = std::move(attempt.used_keys);
   return false;
 }
 
-void Tracer::become(std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
-                    KeyedAction action) {
-  ActionNode node{.action = std::move(action), .key = key_of(key), .constant_key = key};
+// The action that takes the place of an attempt calls what has been tried with other tensors, and has all
+// else from the recording.
+void Tracer::require_given(std::string_view name, std::span<const Access> given, KeyId key) {
+  for (const Access& a : used_)
+    if (std::find(given.begin(), given.end(), a) == given.end())
+      refuse(fmt::format(
+          "{}: the derivative of {} reads numbers on the host, and uses {}, which it refers to by itself: a "
+          "replay would give it that of the recording; compute it by ops alone, or from what it is given{}",
+          name_, name, a.spec, place()));
+  for (const KeyId k : used_keys_)
+    if (k != key)
+      refuse(fmt::format(
+          "{}: the derivative of {} reads numbers on the host, and uses a key that it refers to by itself: a "
+          "replay would give it that of the recording{}",
+          name_, name, place()));
+}
+
+void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y,
+                    const random::Key& key, KeyedAction action) {
+  ActionNode node{.op = &op, .action = std::move(action), .key = key_of(key), .constant_key = key};
   for (const Tensor& t : x)
     node.in.push_back(access_to(t, "a derivative"));
+  require_given(op.name, node.in, node.key);
+  act_on_variables();
   for (const Tensor& t : y)
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
   program_.define(std::move(node));
@@ -212,9 +303,11 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
     const Restored call(call_, &c);
     kernel(c, y);
     for (const Tensor& t : y)
-      if (!find(t)) *opaque_ = true;
+      if (!find(t)) attempt_->given_up = true;
   });
-  if (!is_made_of_ops) add_op(std::move(node), y);
+  if (is_made_of_ops) return;
+  require_given(c.op.name, node.in, node.key);
+  add_op(std::move(node), y);
 }
 
 void Tracer::on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
@@ -222,10 +315,14 @@ void Tracer::on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
     if (!call_ || call_->x.size() != x.size()) return;
     for (int i = 0; i < x.size(); ++i)
       if (x[i].id() != call_->x[i].id()) return;
-    map_ = &kernel;
+    if (y.id() == result_->id()) map_ = &kernel;
     return;
   }
-  if (is_given_up()) return;
+  if (is_given_up()) {
+    for (int i = 0; i < x.size(); ++i)
+      use(x[i]);
+    return;
+  }
   MapNode node{.map = &kernel};
   for (int i = 0; i < x.size(); ++i)
     node.in.push_back(access_to(x[i], "a derivative"));
@@ -237,6 +334,13 @@ void Tracer::on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor
                     const Tensor& y, const Tensor* dx, unsigned adds) {
   if (blind_) return;
   const int n = kernel.inputs;
+  if (is_given_up()) {
+    for (int i = 0; i < n; ++i)
+      use(*x[i]);
+    if (y.defined()) use(y);
+    use(dy);
+    return;
+  }
   VjpNode node{.op = &op, .kernel = &kernel};
   unsigned read = 0;
   for (int i = 0; i < n; ++i)
@@ -260,7 +364,7 @@ void Tracer::on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor
       continue;
     }
     results.emplace_back(dx[i].handle(), node.results.size());
-    node.results.push_back({{}, 1u << i, adds >> i & 1 ? accumulator(dx[i]) : Access()});
+    node.results.push_back({{}, 1u << i, adds >> i & 1 ? access_to(dx[i], "a gradient") : Access()});
   }
   for (VjpNode::Result& r : node.results)
     r.value = new_value(dx[std::countr_zero(r.inputs)]);
@@ -269,10 +373,15 @@ void Tracer::on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor
 
 void Tracer::on_user_map(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) {
   if (blind_) return;
+  if (is_given_up()) {
+    for (int i = 0; i < pass.operands; ++i)
+      if (pass.x[i]->defined()) use(*pass.x[i]);
+    return;
+  }
   UserMapNode node{.loops = &loops,
                    .closure = f,
                    .dtype = pass.dtype,
-                   .shape = pass.shape,
+                   .shape = std::make_shared<const Shape>(pass.shape),
                    .inputs = pass.inputs,
                    .gradients = pass.gradients,
                    .directions = pass.directions};
@@ -282,7 +391,7 @@ void Tracer::on_user_map(const kernels::UserLoops& loops, const Attrs& f, const 
     node.in.push_back(pass.read >> i & 1 ? access_to(*pass.x[i], "a map") : Access{.spec = spec});
   }
   for (int k = 0; k < pass.results; ++k)
-    node.results.push_back({{}, pass.adds >> k & 1 ? accumulator(pass.out[k]) : Access()});
+    node.results.push_back({{}, pass.adds >> k & 1 ? access_to(pass.out[k], "a map") : Access()});
   for (int k = 0; k < pass.results; ++k)
     if (pass.out[k].defined()) node.results[static_cast<std::size_t>(k)].value = new_value(pass.out[k]);
   program_.define(std::move(node));
@@ -290,16 +399,21 @@ void Tracer::on_user_map(const kernels::UserLoops& loops, const Attrs& f, const 
 
 void Tracer::on_view(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (blind_) return;
-  if (const Access* of = find(x))
-    name(y, {of->of, of->first + first, y.spec()});
-  else if (!is_recorded(x) || host_.contains(x.id()))
+  if (const std::uint32_t place = place_of_known(x)) {
+    const Access of = accesses_[place - 1];
+    name(y, {of.of, of.first + first, y.spec()}, roots_[place - 1]);
+  } else if (!is_recorded(x) || host_.contains(x.id())) {
     host_.insert(y.id());
+    if (!is_recorded(x) || captured_.contains(x.id())) captured_.insert(y.id());
+  }
 }
 void Tracer::on_select(const Tensor& y, const Tensor& x, const kernels::StridedView& view) {
-  if (blind_ || is_given_up()) return;
-  const Access* of = find(x);
-  if (!of || is_constant(*of)) return;
-  SelectNode node{.op = &call_->op, .in = *of, .view = std::make_shared<const kernels::StridedView>(view)};
+  if (blind_) return;
+  const Access* of = use(x);
+  if (is_given_up() || !of || is_constant(*of)) return;
+  SelectNode node{.op = call_ ? &call_->op : nullptr,
+                  .in = *of,
+                  .view = std::make_shared<const kernels::StridedView>(view)};
   node.out = new_value(y);
   program_.define(std::move(node));
 }
@@ -309,10 +423,11 @@ void Tracer::on_host_tensor(const Tensor& y) {
 
 void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
   if (blind_) return;
-  const Access* a = find(x);
+  const Access* a = use(x);
+  if (!a) require_no_capture(x, reader.empty() ? "the host" : reader);
   if (!a || is_constant(*a)) return;
-  if (opaque_) {
-    *opaque_ = true;
+  if (attempt_) {
+    attempt_->given_up = true;
     return;
   }
   const Value& value = program_[a->of];
@@ -321,47 +436,59 @@ void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
           ? fmt::format("computed by #{} {}", value.node.index(), name_of(program_[value.node]))
           : fmt::format("argument {}", value.argument);
   if (!reader.empty())
-    throw_error<TraceError>(
+    refuse(fmt::format(
         "{}: {} reads the numbers of {}, {}, on the host, where a replay would see those of the recording; "
-        "use "
-        "where, or do this outside of the compiled function, which a loop or branch may call{}",
-        name_, reader, x.spec(), by, place());
+        "use where, or do this outside of the compiled function, which a loop or branch may call{}",
+        name_, reader, x.spec(), by, place()));
   const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
-  throw_error<TraceError>(
+  refuse(fmt::format(
       "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "
       "where, or do this outside of the compiled function{}",
-      name_, x.spec(), by, is_last ? "" : place());
+      name_, x.spec(), by, is_last ? "" : place()));
 }
 void Tracer::on_key_read(std::uint64_t source) {
   if (blind_ || !keys_.contains(source)) return;
-  throw_error<TraceError>(
+  refuse(fmt::format(
       "{}: a number of a key that is an argument is read, where a replay would see that of the recording; "
-      "use "
-      "key.split(i) to make other keys of it{}",
-      name_, place());
+      "use key.split(i) to make other keys of it{}",
+      name_, place()));
 }
 
 void Tracer::on_variable(detail::VariableCell& cell) {
   if (blind_) return;
   made_variables_ = true;
-  forget(cell.value.id());
+  set_place(cell.value.id(), 0);
+}
+
+// Attempts remember what is known of variables before it changes.
+void Tracer::change_variables() {
+  for (Attempt* a = attempt_; a && !a->stores; a = a->around)
+    a->stores = stores_, a->values = values_;
 }
 
 void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
   if (blind_) return;
-  if (!find(cell.value)) {
-    ReadNode node{.cell = cell.shared_from_this()};
-    node.out = new_value(cell.value);
-    program_.define(std::move(node));
+  if (is_given_up()) {   // the action reads the variable itself
+    if (const Access* a = find(value)) name(value, Access(*a));
+    return;
   }
-  name(value, Access(*find(cell.value)));
+  const auto known = values_.find(&cell);
+  if (known != values_.end() && known->second.id == cell.value.id()) return name(value, known->second.value);
+  change_variables();
+  ReadNode node{.cell = cell.shared_from_this(), .out = program_.promise(value.spec())};
+  const Access a = program_.all_of(node.out);
+  program_.define(std::move(node));
+  values_[&cell] = {cell.value.id(), a};
+  name(value, a);
 }
 
 void Tracer::on_assign(detail::VariableCell& cell) {
-  if (blind_) return;
+  if (is_silent()) return;
   const Access a = access_to(cell.value, "a variable");
+  change_variables();
   std::erase_if(stores_, [&](const auto& s) { return s.first.get() == &cell; });
   stores_.emplace_back(cell.shared_from_this(), a);
+  values_[&cell] = {cell.value.id(), a};
 }
 
 void Tracer::flush_stores() {
@@ -369,12 +496,25 @@ void Tracer::flush_stores() {
     program_.define(StoreNode{.cell = std::move(cell), .in = a});
   stores_.clear();
 }
+// Before an action, which may read and change variables.
+void Tracer::act_on_variables() {
+  change_variables();
+  flush_stores();
+  values_.clear();
+}
 
 std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
+  const bool is_recorded = !is_silent();
+  if (is_recorded && !allowed_.actions)
+    refuse(
+        fmt::format("{}: check runs the function and a replay in the same call, and an optimizer or the like "
+                    "would take its "
+                    "step twice; leave check out, or take the step outside of the function{}",
+                    name_, place()));
   ActionNode node{
       .action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};
-  if (!blind_) {
-    flush_stores();
+  if (is_recorded) {
+    act_on_variables();
     for (const Tensor& t : x)
       node.in.push_back(access_to(t, "an action"));
   }
@@ -384,7 +524,7 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
     const Restored none(thread_state.trace, static_cast<Trace*>(nullptr));
     y = action(x);
   }
-  if (blind_) return y;
+  if (!is_recorded) return y;
   for (const Tensor& t : y)
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
   program_.define(std::move(node));
@@ -393,14 +533,15 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
 
 random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const random::Key& part) {
   if (blind_) return part;
-  const auto of = keys_.find(random::KeyAccess::source(key));
-  if (of == keys_.end()) return part;
+  const KeyId of = key_of(key);
+  if (!of) return part;
   const std::uint64_t source = next_source();
-  keys_[source] = program_.add_key({.of = of->second, .number = i});
+  keys_[source] = program_.add_key({.of = of, .number = i});
   return random::KeyAccess::from(part, source);
 }
 
 Program Tracer::finish(std::span<const Tensor> outputs) {
+  if (!refused_.empty()) throw TraceError(refused_);
   for (const Tensor& y : outputs)
     program_.add_output(y.defined() ? access_to(y, "the result") : Access());
   flush_stores();

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/bytes.h"
+#include "core/format.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/matmul.h"
 #include "op/run_kernel.h"
@@ -15,10 +16,10 @@ namespace {
 
 // A kernel's tensors are of one type whether it reads or writes them. This is where memory that may only be
 // read becomes an operand: kernels do not write to operands.
-void point(Tensor& t, ReadOnly m, std::int64_t first_byte) {
-  detail::Bytes::of(*t.handle()) = const_cast<std::byte*>(m.get()) + first_byte;
+std::byte*& memory_of(Tensor& result) { return detail::Bytes::of(*result.handle()); }
+const std::byte*& read_memory_of(Tensor& operand) {
+  return const_cast<const std::byte*&>(memory_of(operand));
 }
-void point(Tensor& t, Writable m) { detail::Bytes::of(*t.handle()) = m.get(); }
 
 // The accumulator of a kernel, unless it is where the kernel adds to it.
 void begin_sum(const Tensor& before, Tensor& y) {
@@ -46,59 +47,95 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
       scratch_(std::move(scratch)),
       constants_(plan.constant_bytes ? Arena(plan.constant_bytes) : Arena()),
       memory_(plan.program.values().size()),
-      nodes_(plan.program.size()),
       reads_(plan.program.values().size()),
       writes_(plan.program.values().size()),
       keys_(plan.program.keys().size()),
       outputs_(plan.program.values().size()) {
   for (const Step& step : plan.steps)
-    if (!step.fused) add_bound(step.nodes[0]);
-  list_uses();
+    if (step.fused)
+      how_.push_back(How::group);
+    else
+      add_node(step.nodes[0]);
   bind_fixed();
+  use_values();
+}
+
+void Replay::add_node(NodeId id) {
+  const Node& node = plan_.program[id];
+  if (std::optional<SmallNode> small = SmallNode::of(plan_.program, node)) {
+    how_.push_back(How::small);
+    small_.push_back(std::move(*small));
+  } else {
+    how_.push_back(How::bound);
+    add_bound(node);
+  }
 }
 
 // Tensors without memory: see bind.
 Tensor Replay::operand(const Access& a) { return a.reads() ? arena_.view(a.spec) : shape_only(a.spec); }
 Tensor Replay::result(ValueId v) { return v ? arena_.view(plan_.program[v].spec) : Tensor(); }
 
-void Replay::add_bound(NodeId id) {
-  const Node& node = plan_.program[id];
-  Bound& b = nodes_[id];
+void Replay::add_bound(const Node& node) {
+  Bound b;
   b.node = &node;
   for_each_place(
       node, [&](const Access& a) { b.x.push_back(operand(a)); },
       [&](ValueId v) { b.y.push_back(result(v)); });
+  for (const Tensor& t : b.x)   // which stay where they are when b moves
+    b.refs.push_back(&t);
   if (const OpNode* n = as<OpNode>(node); n && n->key) b.attrs = n->attrs;
+  bound_.push_back(std::move(b));
 }
 
-void Replay::list_uses() {
-  for (Bound& b : nodes_) {
-    if (!b.node) continue;
-    for (const Tensor& t : b.x)
-      b.refs.push_back(&t);
+// Tells each node where its operands and results lie, now or at each call.
+void Replay::use_values() {
+  Next next;
+  std::size_t step = 0;
+  for (const Step& s : plan_.steps) {
+    const How how = how_[step++];
+    if (how == How::group) continue;
+    Places* const small = how == How::small ? &small_[next.small++].at : nullptr;
+    Bound* const bound = small ? nullptr : &bound_[next.bound++];
     std::size_t x = 0, y = 0;
     for_each_place(
-        *b.node,
+        plan_.program[s.nodes[0]],
         [&](const Access& a) {
-          if (a.reads()) reads_[a.of].push_back({&b.x[x], a.first * size_of(a.spec.dtype)});
+          if (a.reads()) read_at(a, small ? small->x[x] : read_memory_of(bound->x[x]));
           ++x;
         },
         [&](ValueId v) {
-          if (v) writes_[v].push_back({&b.y[y], 0});
+          if (v) write_at(v, small ? small->y[y] : memory_of(bound->y[y]));
           ++y;
         });
   }
+}
+bool Replay::is_fixed(ValueId v) const {
+  const Home::In in = plan_.homes[v].in;
+  return in == Home::In::arena || in == Home::In::constants || plan_.program[v].from == Value::From::constant;
+}
+void Replay::read_at(const Access& a, const std::byte*& pointer) {
+  const std::int64_t first_byte = a.first * size_of(a.spec.dtype);
+  if (is_fixed(a.of))
+    pointer = memory_.read[a.of].get() + first_byte;
+  else
+    reads_[a.of].push_back({&pointer, first_byte});
+}
+void Replay::write_at(ValueId v, std::byte*& pointer) {
+  if (is_fixed(v))
+    pointer = memory_.write[v].get();
+  else
+    writes_[v].push_back(&pointer);
 }
 
 void Replay::bind(ValueId v, ReadOnly m) {
   memory_.read[v] = m;
   for (const Use& u : reads_[v])
-    point(*u.tensor, m, u.first_byte);
+    *u.pointer = m.get() + u.first_byte;
 }
 void Replay::bind(ValueId v, Writable m) {
   memory_.write[v] = m;
-  for (const Use& u : writes_[v])
-    point(*u.tensor, m);
+  for (std::byte** const pointer : writes_[v])
+    *pointer = m.get();
   bind(v, ReadOnly(m));
 }
 
@@ -137,56 +174,68 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
     const DerivedKey& key = p.keys()[k];
     keys_[k] = key.of ? keys_[key.of].split(key.number) : keys[key.number];
   }
-  y.resize(p.outputs().size());
-  for (std::size_t i = 0; i < y.size(); ++i)
-    bind_output(p.outputs()[i], y[i]);
+  results_.resize(p.outputs().size());
+  for (std::size_t i = 0; i < results_.size(); ++i)
+    bind_output(p.outputs()[i], results_[i], i < y.size() ? &y[i] : nullptr);
 }
 
-// Allocates a result, unless it is an argument or a constant, or the same as one before.
-void Replay::bind_output(const Access& a, Tensor& y) {
+// Takes or allocates memory for a result, unless it is an argument or a constant, or the same as one before.
+void Replay::bind_output(const Access& a, Tensor& result, Tensor* given) {
   const Program& p = plan_.program;
   if (!a.reads() || (p.is_all(a) && p[a.of].from != Value::From::node)) return;
   const bool in_place = plan_.homes[a.of].in == Home::In::output && p.is_all(a);
   if (in_place && outputs_[a.of].defined()) return;
-  const OutputSlot slot(y, a.spec);
+  const OutputSlot slot(result, given, a.spec);
   if (!in_place) return;
-  outputs_[a.of] = y;
+  outputs_[a.of] = result;
   bind(a.of, slot.memory());
 }
 
 void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
                  std::span<const ReplayedStep> observed) {
+  // After an exception, y has the tensors again whose memory was taken.
   struct Forget {
     Replay& r;
+    std::vector<Tensor>& y;
+    bool done = false;
     ~Forget() {
       r.held_.clear();
       r.pending_.clear();
       for (const ValueId v : r.allocated_)
         r.outputs_[v] = {};
+      for (std::size_t i = 0; !done && i < std::min(y.size(), r.results_.size()); ++i)
+        if (!y[i].defined()) y[i] = std::move(r.results_[i]);
+      r.results_.clear();
     }
-  } const forget{*this};
+  } forget{*this, y};
   bind_call(arguments, keys, y);
-  std::size_t group = 0;
+  Next next;
   if (!observed.empty()) [[unlikely]]
     run_observed(observed);
   else
-    for (const Step& step : plan_.steps)
-      run_step(step, group);
+    for (const How how : how_)
+      run_step(how, next);
+  y.resize(results_.size());
   assign();   // from here on nothing throws
   results(arguments, y);
+  forget.done = true;
 }
 
-void Replay::run_step(const Step& step, std::size_t& group) {
-  if (step.fused)
-    plan_.groups[group++].run(memory_, scratch_.at(0));
-  else
-    run_node(nodes_[step.nodes[0]]);
+void Replay::run_step(How how, Next& next) {
+  switch (how) {
+    case How::group:
+      return plan_.groups[next.group++].run(memory_, scratch_.at(0));
+    case How::small:
+      return small_[next.small++].run();
+    case How::bound:
+      return run_node(bound_[next.bound++]);
+  }
 }
 
 void Replay::run_observed(std::span<const ReplayedStep> observed) {
-  std::size_t group = 0;
+  Next next;
   for (std::size_t s = 0; s < observed.size(); ++s)
-    observe_step(observed[s], [&] { run_step(plan_.steps[StepId(s)], group); });
+    observe_step(observed[s], [&] { run_step(how_[s], next); });
 }
 
 void Replay::run_node(Bound& b) {
@@ -240,8 +289,8 @@ void Replay::run(const UserMapNode& n, Bound& b) {
   }
   kernels::run_pass(*n.loops, n.closure.view().data,
                     {.dtype = n.dtype,
-                     .shape = n.shape,
-                     .n = n.shape.size(),
+                     .shape = *n.shape,
+                     .n = n.shape->size(),
                      .inputs = n.inputs,
                      .operands = static_cast<int>(n.in.size()),
                      .results = static_cast<int>(b.y.size()),
@@ -291,8 +340,17 @@ void Replay::assign() {
 void Replay::run(const ActionNode& n, Bound& b) {
   assign();
   std::vector<Tensor> y = n.action(b.x, n.key ? keys_[n.key] : n.constant_key);
-  for (std::size_t k = 0; k < n.out.size(); ++k)
+  if (y.size() != n.out.size())
+    throw_error<TraceError>("compile: {} gives {} results in a replay, and gave {} when it was recorded",
+                            name_of(*b.node), y.size(), n.out.size());
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    const bool was = static_cast<bool>(n.out[k]);
+    if (y[k].defined() != was || (was && y[k].spec() != plan_.program[n.out[k]].spec))
+      throw_error<TraceError>("compile: result {} of {} is {} in a replay, and was {} when it was recorded",
+                              k, name_of(*b.node), y[k].defined() ? to_string(y[k].spec()) : "undefined",
+                              was ? to_string(plan_.program[n.out[k]].spec) : "undefined");
     keep(n.out[k], std::move(y[k]));
+  }
 }
 
 // A tensor that came back becomes a value, until the end of the call.
@@ -302,7 +360,7 @@ void Replay::keep(ValueId v, Tensor returned) {
   if (plan_.homes[v].in == Home::In::returned) held_.push_back(std::move(returned));
 }
 
-void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const {
+void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) {
   for (std::size_t i = 0; i < y.size(); ++i) {
     const Access& a = plan_.program.outputs()[i];
     if (!a.reads()) {
@@ -317,7 +375,9 @@ void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) 
       y[i] = arguments[value.argument];
     } else if (all && value.from == Value::From::constant) {
       y[i] = value.constant;
-    } else if (y[i].size()) {
+    } else {
+      y[i] = std::move(results_[i]);
+      if (y[i].size() == 0) continue;
       const std::byte* const from = memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
       std::memcpy(y[i].raw(), from, static_cast<std::size_t>(y[i].nbytes()));
     }

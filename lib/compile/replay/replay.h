@@ -1,6 +1,7 @@
 // Replay: runs a plan in memory of its own. One call at a time; each thread that calls takes another one.
 #pragma once
 #include "compile/plan/plan.h"
+#include "compile/replay/small_node.h"
 #include "op/observer.h"
 
 namespace tapedeck::compiled {
@@ -12,13 +13,18 @@ class Replay {
   Replay(const Replay&) = delete;
 
   /// y becomes what the function returns for these arguments and keys, in the memory of the tensors that y
-  /// has where these fit and nothing else shares them. After an exception, variables are as the last action
-  /// before it left them. `observed`: the plan's steps, which observers see, or none where nothing is to be
-  /// seen.
+  /// has where these fit and nothing else shares them. After an exception, y has its tensors, with
+  /// unspecified elements, and variables are as the last action before it left them. `observed`: the plan's
+  /// steps, which observers see, or none where nothing is to be seen.
   void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
            std::span<const ReplayedStep> observed = {});
 
  private:
+  /// How a step runs: the next of the groups, of the small nodes, or of the others.
+  enum class How : std::uint8_t { group, small, bound };
+  struct Next {
+    std::size_t group = 0, small = 0, bound = 0;
+  };
   /// A node with the tensors that its kernel is called with. Those of x lie in the memory of values, those of
   /// y in what may be written; both are bound once, or at each call.
   struct Bound {
@@ -27,9 +33,9 @@ class Replay {
     std::vector<const Tensor*> refs = {};
     OwnedAttrs attrs = {};   // of a node with a key, which changes
   };
-  /// A tensor of a Bound, and where its elements begin.
+  /// Where a node is told where an operand begins.
   struct Use {
-    Tensor* tensor;
+    const std::byte** pointer;
     std::int64_t first_byte;
   };
   struct Pending {
@@ -37,8 +43,12 @@ class Replay {
     Tensor fresh;   // memory for the variable, where others share what it has
   };
 
-  void add_bound(NodeId n);
-  void list_uses();
+  void add_node(NodeId n);
+  void add_bound(const Node& node);
+  void use_values();
+  bool is_fixed(ValueId v) const;
+  void read_at(const Access& a, const std::byte*& pointer);
+  void write_at(ValueId v, std::byte*& pointer);
   void bind(ValueId v, ReadOnly m);
   void bind(ValueId v, Writable m);
   void fill(ValueId v, const Tensor& from);
@@ -47,8 +57,8 @@ class Replay {
   void bind_fixed();
   void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
                  std::vector<Tensor>& y);
-  void bind_output(const Access& a, Tensor& y);
-  void run_step(const Step& step, std::size_t& group);
+  void bind_output(const Access& a, Tensor& result, Tensor* given);
+  void run_step(How how, Next& next);
   void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);
   void run(const OpNode& n, Bound& b);
@@ -62,18 +72,23 @@ class Replay {
   void run(const ActionNode& n, Bound& b);
   void assign();
   void keep(ValueId v, Tensor returned);
-  void results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const;
+  void results(std::span<const Tensor> arguments, std::vector<Tensor>& y);
 
   const Plan& plan_;
   Arena arena_, scratch_, constants_;
   Memory memory_;
-  IdVector<NodeId, Bound> nodes_;
-  IdVector<ValueId, std::vector<Use>> reads_, writes_;   // tensors that lie in the memory of a value
+  std::vector<How> how_;   // of the steps
+  std::vector<SmallNode> small_;
+  std::vector<Bound> bound_;
+  // Of values whose memory is another in each call: where nodes are told.
+  IdVector<ValueId, std::vector<Use>> reads_;
+  IdVector<ValueId, std::vector<std::byte**>> writes_;
   IdVector<KeyId, random::Key> keys_;
   std::vector<Pending> pending_;        // stores, until the next action or the end
   std::vector<Tensor> held_;            // until the end of the call
   std::vector<ValueId> allocated_;      // at each call: the values that lie in results
   IdVector<ValueId, Tensor> outputs_;   // of these alone
+  std::vector<Tensor> results_;         // of this call, in memory that it was given or of their own
 };
 
 }   // namespace tapedeck::compiled

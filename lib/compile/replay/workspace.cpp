@@ -1,15 +1,19 @@
 // In: plans. Out: their replays, in memory that they share.
 #include "compile/replay/workspace.h"
 
+#include <algorithm>
+
 namespace tapedeck::compiled {
 // Where a program needs more, the replays that are bound to less are made again when they are called again.
 Replay& Workspace::replay(std::size_t number, const Plan& plan) {
   if (number < replays_.size() && replays_[number]) return *replays_[number];
   if (arena_.size() < plan.arena_bytes || scratch_.size() < plan.scratch_bytes || arena_.size() == 0) {
+    const std::int64_t arena = std::max(plan.arena_bytes, arena_.size()),
+                       scratch = std::max(plan.scratch_bytes, scratch_.size());
     replays_.clear();
     arena_ = {}, scratch_ = {};
-    arena_ = Arena(plan.arena_bytes);
-    scratch_ = Arena(plan.scratch_bytes);
+    arena_ = Arena(arena);
+    scratch_ = Arena(scratch);
   }
   if (number >= replays_.size()) replays_.resize(number + 1);
   replays_[number] = std::make_unique<Replay>(plan, arena_, scratch_);

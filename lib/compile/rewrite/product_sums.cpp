@@ -76,9 +76,7 @@ Program with_product_sums(Program p) {
     const OpNode& product = std::get<OpNode>(nodes[id]);
     rewritten.define(ProductSum{.op = product.op,
                                 .transposed = *static_cast<const Transposed*>(product.attrs.view().data),
-                                .a = product.in[0],
-                                .b = product.in[1],
-                                .before = sums[id].before,
+                                .in = {product.in[0], product.in[1], sums[id].before},
                                 .out = sums[id].out});
   }
   return std::move(rewritten);

@@ -57,7 +57,11 @@ class PlanTable {
   void add(const Node& node, const std::string& group) {
     const std::size_t number = lines_.size() - 1;
     TextLine line = {fmt::format("{}{}{}", group, group.empty() ? "" : "  ", number), name_of(node)};
-    for_each_operand(node, [&](const Access& a) { line[2] += (line[2].empty() ? "" : ", ") + operand(a); });
+    std::size_t operands = 0;
+    for_each_operand(node, [&](const Access& a) {
+      if (operands++ < kOperands) line[2] += (line[2].empty() ? "" : ", ") + operand(a);
+    });
+    if (operands > kOperands) line[2] += fmt::format(" and {} more", operands - kOperands);
     std::vector<ValueId> results;
     for_each_result(node, [&](ValueId v) { results.push_back(v); });
     std::set<std::string_view> memory;
@@ -71,6 +75,7 @@ class PlanTable {
     lines_.push_back(std::move(line));
   }
 
+  static constexpr std::size_t kOperands = 6;   // that a line shows
   const Plan& plan_;
   std::vector<TextLine> lines_;
   std::map<ValueId, std::string> names_;

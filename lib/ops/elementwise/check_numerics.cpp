@@ -83,7 +83,8 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = moves({run_print, Outputs::own}),
-     .rule = kIdentityRule},
+     .rule = kIdentityRule,
+     .meaning = Meaning::effect},
 
     {.name = "assert_that",
      .doc = "The condition itself. Throws an error with the given text unless all elements are true.",
@@ -91,7 +92,8 @@ constexpr Op table[] = {
      .args = {"condition"},
      .infer = infer_condition,
      .forward = {run_assert, Outputs::own},
-     .rule = kIdentityRule},
+     .rule = kIdentityRule,
+     .meaning = Meaning::effect},
 
     {.name = "check_numerics",
      .doc = "A new tensor with the same values. Throws an error for NaN or infinity in x or in a gradient "
@@ -103,7 +105,8 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) {
        const std::string& name = c.attrs<NumericsAttrs>().name;
        return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
-     })},
+     }),
+     .meaning = Meaning::effect},
 };
 
 Tensor checked(const Tensor& x, const NumericsAttrs& attrs) {

@@ -178,7 +178,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = infer_concat,
      .forward = moves(run_join),
-     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp))},
+     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
+     .meaning = Meaning::rearrange},
 
     {.name = "stack",
      .doc = "Tensors of one shape joined along a new axis.",
@@ -186,7 +187,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = infer_stack,
      .forward = moves(run_join),
-     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp))},
+     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
+     .meaning = Meaning::rearrange},
 
     {.name = "split",
      .doc = "x split into parts along an axis.",

@@ -148,7 +148,8 @@ constexpr Op table[] = {
          },
      .forward = moves(run_strided_pad),
      .rule = linear(
-         [](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); })},
+         [](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
+     .meaning = Meaning::rearrange},
 
     {.name = "strided_slice_update",
      .doc = "x with the elements that slices select replaced by updates.",
@@ -170,7 +171,8 @@ constexpr Op table[] = {
              return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
            };
            dy[0] = c.op.with(c.attrs<StridedAttrs>(), tangent(0), tangent(1));
-         })},
+         }),
+     .meaning = Meaning::rearrange},
 
     {.name = "strided_slice_add",
      .doc = "x with updates added to the elements that slices select. Used to sum the gradients of several "
@@ -191,7 +193,8 @@ constexpr Op table[] = {
              dy[0] = dx[0];
            else
              dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
-         }))},
+         })),
+     .meaning = Meaning::add_part},
 
 };
 

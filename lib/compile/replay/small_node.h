@@ -1,0 +1,71 @@
+// SmallNode: a node of few elements as one call on pointers. A kernel's tensors, attributes and checks would
+// take longer than what it computes.
+#pragma once
+#include <optional>
+#include <variant>
+
+#include "compile/ir/program.h"
+#include "kernels/elementwise/vjp.h"
+
+namespace tapedeck::compiled {
+
+/// Where the operands and the results of a node begin, in the order of for_each_place.
+struct Places {
+  const std::byte* x[kernels::kMaxOperands];
+  std::byte* y[2];
+};
+
+/// y = a b, or before + a b.
+template <class T> struct SmallProduct {
+  Transposed transposed;
+  bool add;
+  std::int32_t m, n, k;
+  void run(const Places& at) const;
+};
+
+/// y = f(x...), element by element. Bit i of `singles`: operand i has one element.
+template <class T> struct SmallMap {
+  kernels::MapLoop<T> loop;
+  std::int32_t operands, n;
+  unsigned singles;
+  void run(const Places& at) const;
+};
+
+/// The gradients of an elementwise op in inputs of the shape of dy.
+template <class T> struct SmallVjp {
+  kernels::VjpLoop<T> loop;
+  std::int32_t inputs, n, results;
+  unsigned read, sums;   // bit i: operand i is read; bit k: result k begins with what it is added to
+  kernels::Put put[kernels::kFusedInputs];
+  std::uint8_t result[kernels::kFusedInputs];   // of the gradient of each input that is put
+  void run(const Places& at) const;
+};
+
+/// Elements of operands, and zeros, at places of y that are known.
+template <class T> struct SmallParts {
+  enum class Do : std::uint8_t { copy, add, clear };
+  struct Run {
+    Do what;
+    std::uint8_t operand;
+    std::uint16_t from, to, n;
+  };
+  std::vector<Run> runs;
+  void run(const Places& at) const;
+};
+
+class SmallNode {
+ public:
+  /// None: the node has many elements, or is of a kind that only its kernel computes.
+  static std::optional<SmallNode> of(const Program& p, const Node& node);
+
+  void run() const;
+  Places at = {};
+
+ private:
+  using Call = std::variant<SmallProduct<float>, SmallProduct<double>, SmallMap<float>, SmallMap<double>,
+                            SmallVjp<float>, SmallVjp<double>, SmallParts<float>, SmallParts<double>>;
+  explicit SmallNode(Call call) : call_(std::move(call)) {}
+  Call call_;
+};
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,329 @@
+// What a program calls in each replay as the function itself would: steps of optimizers, and derivatives that
+// read numbers on the host. These must see the tensors and variables of the call, or be refused.
+#include <catch2/catch.hpp>
+
+#include <memory>
+
+#include "closeness.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/debug.h"
+#include "tapedeck/moving_average.h"
+#include "tapedeck/optimizer.h"
+#include "tapedeck/tapedeck.h"
+#include "tapedeck/training.h"
+
+using namespace tapedeck;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Backward = std::function<Tensor(const Tensor& dy)>;
+
+// 2 x, with that gradient.
+Tensor doubled(const Tensor& x, const Backward& backward) {
+  return custom_gradient([backward](const Tensor& a) {
+    return std::pair(a * 2.0, [backward](const Tensor& dy) { return backward(dy); });
+  })(x);
+}
+Tensor gradient_with(const Tensor& x, const Backward& backward) {
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = doubled(x, backward);
+  return tape.gradient(sum(y * y), x).dense();   // dy depends on x
+}
+Tensor vector_of(double first) { return tensor({first, first + 1, first + 2}); }
+
+}   // namespace
+
+TEST_CASE("a derivative that reads numbers uses what it is given alone", "[recorded][replay][actions]") {
+  SECTION("given") {
+    const auto f = [](const Tensor& x) {
+      return gradient_with(x * x, [](const Tensor& dy) { return dy * (1 + dy.at({0})); });
+    };
+    const auto compiled = compile(f);
+    for (double i = 0; i < 3; ++i)
+      CHECK(same_bits(compiled(vector_of(i)), f(vector_of(i))));
+  }
+  SECTION("referred to") {
+    const auto f = compile(
+        [](const Tensor& x) { return gradient_with(x, [x](const Tensor& dy) { return dy * x.at({0}); }); });
+    CHECK_THROWS_WITH(f(vector_of(1)), Contains("refers to by itself"));
+    CHECK_THROWS_AS(f(vector_of(2)), TraceError);
+  }
+  SECTION("read by an op before a number is read") {
+    const auto f = compile([](const Tensor& x) {
+      const Tensor b = x * 3.0;
+      return gradient_with(x, [b](const Tensor& dy) { return dy * b * dy.at({0}); });
+    });
+    CHECK_THROWS_AS(f(vector_of(1)), TraceError);
+  }
+  SECTION("read by an op after a number is read") {
+    const auto f = compile([](const Tensor& x) {
+      const Tensor b = x * 3.0;
+      return gradient_with(x, [b](const Tensor& dy) { return dy * dy.at({0}) * b; });
+    });
+    CHECK_THROWS_AS(f(vector_of(1)), TraceError);
+  }
+  SECTION("a key") {
+    const auto f = compile([](const Tensor& x, random::Key key) {
+      return gradient_with(x,
+                           [key](const Tensor& dy) { return dy * dy.at({0}) * random::uniform({3}, key); });
+    });
+    CHECK_THROWS_AS(f(vector_of(1), random::Key{.seed = 1}), TraceError);
+  }
+  SECTION("a constant") {
+    const Tensor captured = vector_of(5);
+    const auto f = [captured](const Tensor& x) {
+      return gradient_with(x, [captured](const Tensor& dy) { return dy * captured * (1 + dy.at({0})); });
+    };
+    const auto compiled = compile(f);
+    for (double i = 0; i < 3; ++i)
+      CHECK(same_bits(compiled(vector_of(i)), f(vector_of(i))));
+  }
+}
+
+TEST_CASE("variables in a derivative that reads numbers are those of the call",
+          "[recorded][replay][actions]") {
+  const auto run = [](bool compiled, auto step) {
+    const Variable w(vector_of(1)), counter(tensor(0.0));
+    const auto f = [&](const Tensor& x) { return step(w, counter, x); };
+    const auto g = compile(f);
+    std::vector<Tensor> all;
+    for (double i = 0; i < 4; ++i) {
+      all.push_back(compiled ? g(vector_of(i)) : f(vector_of(i)));
+      all.push_back(w.value() + 0.0);
+      all.push_back(counter.value() + 0.0);
+    }
+    return all;
+  };
+  const auto check = [&](auto step) {
+    const std::vector<Tensor> wanted = run(false, step), actual = run(true, step);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      CAPTURE(i);
+      CHECK(same_bits(actual[i], wanted[i]));
+    }
+  };
+  SECTION("read after an assignment") {
+    check([](const Variable& w, const Variable&, const Tensor& x) {
+      w.assign(w * 2.0);
+      return gradient_with(x, [&w](const Tensor& dy) { return dy * w * (1 + dy.at({0})); });
+    });
+  }
+  SECTION("assigned") {
+    check([](const Variable&, const Variable& counter, const Tensor& x) {
+      const Tensor y = gradient_with(x, [&counter](const Tensor& dy) {
+        counter += 1;
+        return dy * (1 + dy.at({0}));
+      });
+      return y + sin(cos(x)) + counter;
+    });
+  }
+  SECTION("assigned, and nothing follows") {
+    check([](const Variable&, const Variable& counter, const Tensor& x) {
+      return gradient_with(x, [&counter](const Tensor& dy) {
+        counter += 1;
+        return dy * (1 + dy.at({0}));
+      });
+    });
+  }
+  SECTION("changed by an action of its own, after a store") {
+    const auto average = std::make_shared<MovingAverage>(Variable(tensor(0.0)));
+    check([average](const Variable& w, const Variable&, const Tensor& x) {
+      w.assign(w * 2.0);
+      return gradient_with(x, [average](const Tensor& dy) {
+        average->update(dy.at({0}) * ones({}), 0.5);
+        return dy * (1 + dy.at({0}));
+      });
+    });
+  }
+}
+
+TEST_CASE("what a derivative returns in a replay is checked", "[recorded][replay][actions]") {
+  int kind = 0;
+  const auto f = [&kind](const Tensor& x) {
+    return gradient_with(x, [&kind](const Tensor& dy) {
+      if (dy.at({0}) > 100 || kind == 1) return Tensor();
+      return kind == 2 ? ones({50}) : kind == 3 ? ones({200}) : dy * 2.0;
+    });
+  };
+  const auto compiled = compile(f);
+  const Tensor x = ones({100}, DType::f64);
+  for (int i = 0; i < 2; ++i)
+    CHECK(same_bits(compiled(x), f(x)));
+  for (kind = 1; kind < 4; ++kind)
+    CHECK_THROWS_AS(compiled(x), TraceError);
+  kind = 0;
+  CHECK(same_bits(compiled(x * 2.0), f(x * 2.0)));
+}
+
+TEST_CASE("a variable that a step has left alone may change in the next", "[recorded][replay][actions]") {
+  const auto run = [](bool compiled) {
+    const Variable w(ones({3}) * 100.0);
+    Optimizer sgd = GradientDescent({.learning_rate = 0.1});
+    LossScale scale({.initial = 16777216, .growth_interval = 1000});
+    const auto f = [&](const Tensor& x) {
+      scale.minimize(sgd, [&] { return sum(w * x) * 1.0; }, {});
+      return sum(w);
+    };
+    const auto g = compile(f);
+    std::vector<double> all;
+    for (int i = 0; i < 4; ++i) {
+      const Tensor x = full({3}, i == 0 ? 1e38 : 20.0, DType::f32);
+      all.push_back((compiled ? g(x) : f(x)).item());
+    }
+    return all;
+  };
+  CHECK(run(true) == run(false));
+}
+
+TEST_CASE("a program knows when its optimizer is gone", "[recorded][replay][actions]") {
+  const Variable w(ones({3}));
+  auto adam = std::make_unique<Optimizer>(Adam({.learning_rate = 0.1}));
+  const auto f = compile([&w, &adam] { return adam->minimize([&] { return sum(w * w); }); });
+  f();
+  f();
+  SECTION("another in its place takes the steps") {
+    *adam = GradientDescent({.learning_rate = 0.5});
+    f();
+    CHECK(adam->iterations() == 1);
+  }
+  SECTION("gone") {
+    adam = std::make_unique<Optimizer>(GradientDescent({.learning_rate = 0.5}));
+    const Tensor before = w + 0.0;
+    CHECK_THROWS_WITH(f(), Contains("gone"));
+    CHECK(same_bits(w.value(), before));
+  }
+  SECTION("moved") {
+    const Optimizer elsewhere = std::move(*adam);
+    CHECK_THROWS_WITH(f(), Contains("gone"));
+  }
+}
+
+TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][actions]") {
+  const Variable w(ones({3}));
+  Optimizer adam = Adam({.learning_rate = 0.1});
+  LossScale scale;
+  CHECK_THROWS_AS(compile([&] { return w * static_cast<double>(adam.iterations()); })(), TraceError);
+  CHECK_THROWS_AS(compile([&] { return w * adam.hyperparameter("learning_rate"); })(), TraceError);
+  CHECK_THROWS_AS(compile([&] { return w * adam.scalar("beta1_power"); })(), TraceError);
+  CHECK_THROWS_AS(compile([&] { return w * scale.value(); })(), TraceError);
+  CHECK_THROWS_AS(compile([&] {
+                    adam.set_hyperparameter("learning_rate", 0.2);
+                    return w * 1.0;
+                  })(),
+                  TraceError);
+  CHECK(adam.hyperparameter("learning_rate") == 0.1);
+}
+
+TEST_CASE("a caught exception does not make a program", "[recorded][actions]") {
+  const auto f = compile([](const Tensor& x, const Tensor& i) {
+    try {
+      return gather(x, i);
+    } catch (const Error&) {
+      return x * 0.0;
+    }
+  });
+  const Tensor x = vector_of(1);
+  CHECK_THROWS_AS(f(x, tensor({0, 7, 1}, DType::i64)), TraceError);
+  const Tensor good = tensor({2, 0, 1}, DType::i64);
+  CHECK(same_bits(f(x, good), gather(x, good)));
+
+  const auto g = compile([](const Tensor& v) {
+    try {
+      return v * v.at({0});
+    } catch (const Error&) {
+      return v;
+    }
+  });
+  CHECK_THROWS_AS(g(x), TraceError);
+}
+
+TEST_CASE("observers made inside of a function are refused", "[recorded][actions]") {
+  const auto f = compile([](const Tensor& x) {
+    const NumericsCheck check;
+    return log(x);
+  });
+  CHECK_THROWS_WITH(f(vector_of(1)), Contains("inside of the function"));
+}
+
+TEST_CASE("checks of numbers run though nothing reads their results", "[recorded][replay][actions]") {
+  const auto f = compile([](const Tensor& x) {
+    (void)check_numerics(log(x), "log");
+    return x * 2.0;
+  });
+  CHECK(same_bits(f(vector_of(1)), vector_of(1) * 2.0));
+  CHECK(same_bits(f(vector_of(2)), vector_of(2) * 2.0));
+  CHECK_THROWS_WITH(f(vector_of(-1)), Contains("check_numerics"));
+}
+
+TEST_CASE("captures that are forbidden are refused on every way", "[recorded][captures]") {
+  const Tensor k = vector_of(7);
+  const Variable w(vector_of(0));
+  const CompileOptions forbid = {.captures = Captures::forbid};
+  const Tensor x = vector_of(1);
+  CHECK_THROWS_AS(compile([&](const Tensor& v) { return w.assign(k), v * w; }, forbid)(x), TraceError);
+  CHECK_THROWS_AS(compile([&](const Tensor& v) { return v * k.at({0}); }, forbid)(x), TraceError);
+  CHECK_THROWS_AS(compile([&](const Tensor& v) { return v * reshape(k, {3, 1}); }, forbid)(x), TraceError);
+  CHECK_THROWS_AS(compile([](const Tensor& v) { return v * random::uniform({3}, {.seed = 1}); }, forbid)(x),
+                  TraceError);
+  const auto f =
+      compile([&](const Tensor& v, random::Key key) { return v * w + random::uniform({3}, key); }, forbid);
+  CHECK(f(x, random::Key{.seed = 1}).shape() == Shape{3});
+}
+
+TEST_CASE("check compares lists and NaN, and refuses steps before they are taken", "[recorded][check]") {
+  int n = 2;
+  const auto lists =
+      compile([&](const Tensor& x) { return std::vector<Tensor>(static_cast<std::size_t>(n), x * 2.0); },
+              {.check = 1});
+  lists(vector_of(1));
+  for (const int other : {1, 3}) {
+    n = other;
+    CHECK_THROWS_AS(lists(vector_of(1)), TraceError);
+  }
+
+  const auto nan = compile([](const Tensor& a, const Tensor& b) { return exp(a + b) * a; }, {.check = 1});
+  const Tensor a = full({9}, NAN), b = full({9}, -NAN);
+  nan(a, b);
+  CHECK_NOTHROW(nan(b, a));
+
+  const Variable w(ones({3}));
+  Optimizer sgd = GradientDescent({.learning_rate = 0.1});
+  const auto step = compile([&] { return sgd.minimize([&] { return sum(w * w); }); }, {.check = 1});
+  CHECK_THROWS_AS(step(), TraceError);
+  CHECK(sgd.iterations() == 0);
+  CHECK(same_bits(w.value(), ones({3})));
+}
+
+TEST_CASE("a function may make variables once for each signature", "[recorded][variables]") {
+  std::vector<Variable> heads;
+  const auto f = compile([&](const Tensor& x, int head) {
+    while (static_cast<int>(heads.size()) <= head)
+      heads.emplace_back(ones({3}) * static_cast<double>(heads.size() + 1));
+    return x * heads[static_cast<std::size_t>(head)];
+  });
+  const Tensor x = vector_of(1);
+  for (int i = 0; i < 3; ++i)
+    for (int head = 0; head < 3; ++head)
+      CHECK(same_bits(f(x, head), x * static_cast<double>(head + 1)));
+}
+
+TEST_CASE("into gives the tensors of the result back after an exception", "[recorded][replay][into]") {
+  const auto f = compile([](const Tensor& x, const Tensor& i) {
+    return std::vector<Tensor>{gather(x, i), x * 2.0};
+  });
+  const Tensor x = vector_of(1), good = tensor({2, 0, 1}, DType::i64), bad = tensor({2, 0, 9}, DType::i64);
+  f(x, good);
+  const std::vector<Tensor> were = {ones({3}), ones({2}), ones({70}), zeros({70})};
+  std::vector<Tensor> result;
+  for (const Tensor& t : were)
+    result.push_back(t + 0.0);
+  CHECK_THROWS_AS(f.into(result, x, bad), Error);
+  REQUIRE(result.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(result[i].spec() == were[i].spec());
+  CHECK(same_bits(result[2], were[2]));
+  f.into(result, x, good);
+  REQUIRE(result.size() == 2);
+  CHECK(same_bits(result[0], gather(x, good)));
+}
