@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -65,6 +66,10 @@ concept TupleOfArguments = requires {
   std::tuple_size<X>::value;
 };
 
+template <class X, std::size_t... I> constexpr bool has_references(std::index_sequence<I...>) {
+  return (std::is_reference_v<std::tuple_element_t<I, X>> || ...);
+}
+
 /// Adds an argument of a compiled function.
 template <class X> void collect(Arguments& all, X& x) {
   using T = std::remove_const_t<X>;
@@ -77,6 +82,9 @@ template <class X> void collect(Arguments& all, X& x) {
   } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
     all.add_bytes(x);
   } else if constexpr (ListOfArguments<X>) {
+    static_assert(
+        std::copyable<T> && !std::ranges::view<T> && std::is_reference_v<decltype(*x.begin())>,
+        "a compiled function takes lists with elements of their own, such as a std::vector of tensors");
     all.add_bytes(x.size());
     for (auto& e : x)
       collect(all, e);
@@ -84,6 +92,9 @@ template <class X> void collect(Arguments& all, X& x) {
     static_assert(
         TupleOfArguments<T>,
         "a compiled function takes tensors, variables, keys, numbers, and lists and tuples of these");
+    static_assert(
+        !has_references<T>(std::make_index_sequence<std::tuple_size_v<T>>()),
+        "a compiled function takes tuples of values, and not of references, as std::tie makes them");
     std::apply([&](auto&... e) { (collect(all, e), ...); }, x);
   }
 }
@@ -183,6 +194,8 @@ template <class F> class Compiled {
  public:
   Compiled(F f, CompileOptions options)
       : shared_(std::make_shared<Shared>(std::move(f), std::move(options))) {}
+  Compiled(const Compiled&) = default;   // and no moves: there is none without programs
+  Compiled& operator=(const Compiled&) = default;
 
   /// f(x...). Throws what f throws, and TraceError where f cannot be recorded.
   template <class... X>

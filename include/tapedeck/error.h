@@ -34,11 +34,11 @@ struct TAPEDECK_EXPORT DTypeError : Error {
 struct TAPEDECK_EXPORT GradientError : Error {
   using Error::Error;
 };
-/// A file that is missing, damaged or of another format.
 /// A function cannot be recorded: it does what a replay could not repeat.
 struct TAPEDECK_EXPORT TraceError : Error {
   using Error::Error;
 };
+/// A file that is missing, damaged or of another format.
 struct TAPEDECK_EXPORT FileError : Error {
   using Error::Error;
 };

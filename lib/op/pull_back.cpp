@@ -1,6 +1,7 @@
 // In: a call, its cotangents. Out: gradients by the rule's vjp, which sees complex values conjugated.
 #include "op/pull_back.h"
 
+#include "core/storage.h"
 #include "core/trace.h"
 #include "op/primitives.h"
 #include "op/recorded_rule.h"
@@ -60,14 +61,22 @@ void run_rule(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     c.op.rule.vjp(c, dy, dx);
 }
 
-// By the ops of the rule; as an action where the rule reads numbers of what it is given.
+// By the ops of the rule; as an action where the rule reads numbers of what it is given. Results then are
+// tensors of their own: the rule may have returned one that it was given, and another in the next call.
 [[gnu::noinline]] void pull_back_recorded(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  std::vector<Tensor> cotangents;
-  for (const Gradient& g : dy)
-    cotangents.push_back(g.is_dense() ? g.tensor() : Tensor());
+  std::vector<Tensor> given;
+  const auto add = [&](std::span<const Gradient> list) {
+    for (const Gradient& g : list)
+      given.push_back(g.is_dense() ? g.tensor() : Tensor());
+  };
+  const bool adds = c.op.rule.adds && !c.op.rule.by_partials();   // to gradients that there are
+  add(dy);
+  if (adds) add(dx);
   if (thread_state.trace->attempt([&] { run_rule(c, dy, dx); })) return;
-  const auto again = [wanted = c.wanted, n = dx.size()](const Call& call, std::span<const Tensor> given) {
-    std::vector<Gradient> from(given.begin(), given.end()), to(n);
+  const auto again = [wanted = c.wanted, n = dy.size(), inputs = dx.size(), adds](
+                         const Call& call, std::span<const Tensor> now) {
+    std::vector<Gradient> from(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(n)), to(inputs);
+    if (adds) to.assign(now.begin() + static_cast<std::ptrdiff_t>(n), now.end());
     run_rule({call.op, call.raw_attrs, call.x, call.y, wanted}, from, to);
     std::vector<Tensor> gradients;
     for (Gradient& g : to)
@@ -75,9 +84,11 @@ void run_rule(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     return gradients;
   };
   std::vector<Tensor> gradients;
-  for (const Gradient& g : dx)
-    gradients.push_back(g.defined() ? g.dense() : Tensor());
-  record_rule(c, cotangents, gradients, again);
+  for (Gradient& g : dx) {
+    if (g.defined()) g = thread_state.innermost ? g.dense() : share(g.dense());
+    gradients.push_back(g.defined() ? g.tensor() : Tensor());
+  }
+  record_rule(c, given, gradients, again);
 }
 
 }   // namespace

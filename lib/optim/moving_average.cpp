@@ -71,6 +71,7 @@ void MovingAverage::update(const Tensor& value, double decay) {
 }
 
 SavedState MovingAverage::state() const {
+  refuse_reading(kName, "its state");
   SavedState s = {.tensors = {{"value", variable_.cell().value}}};
   if (!biased_.defined()) return s;
   s.scalars.push_back({"left", left_});
@@ -80,6 +81,7 @@ SavedState MovingAverage::state() const {
 
 void MovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit MovingAverage::prepare_restore(const SavedState& state) {
+  refuse_reading(kName, "a state that is restored");
   const bool is_debiased = biased_.defined();
   StateReader reader(kName, state);
   const Tensor value = reader.tensor("value");
@@ -119,12 +121,14 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
 }
 
 SavedState WeightedMovingAverage::state() const {
+  refuse_reading(kName, "its state");
   if (!numerator_.defined()) return {};
   return {.tensors = {{"numerator", numerator_}, {"denominator", denominator_}}};
 }
 
 void WeightedMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit WeightedMovingAverage::prepare_restore(const SavedState& state) {
+  refuse_reading(kName, "a state that is restored");
   StateReader reader(kName, state);
   Tensor numerator, denominator;
   if (!state.tensors.empty())
@@ -223,6 +227,7 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
 }
 
 SavedState ExponentialMovingAverage::state() const {
+  refuse_reading(kName, "its state");
   SavedState all;
   for (const auto& [id, of] : of_variables_)
     if (const std::shared_ptr<detail::VariableCell> cell = of.variable.lock())
@@ -241,6 +246,7 @@ std::vector<std::string> ExponentialMovingAverage::slot_names() const { return {
 
 void ExponentialMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
+  refuse_reading(kName, "a state that is restored");
   struct Next {
     decltype(of_variables_) of_variables;
     decltype(of_tensors_) of_tensors;

@@ -111,6 +111,7 @@ std::vector<NamedTensor> Optimizer::variables() const {
 
 void Optimizer::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit Optimizer::prepare_restore(const SavedState& state) {
+  refuse_reading(state_->rule.name, "a state that is restored");
   State& own = *state_;
   if (!state.tensors.empty())
     throw_error<ArgumentError>("restore: {} has no tensor \"{}\"", own.rule.name,

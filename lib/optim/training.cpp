@@ -144,6 +144,7 @@ std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
 }
 
 SavedState GradientAccumulator::state() const {
+  refuse_reading("gradient_accumulator", "its state");
   SavedState s = {.scalars = {{"count", static_cast<double>(count_)}}};
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     const auto& [gradient, variable] = sums_[i];
@@ -160,6 +161,7 @@ SavedState GradientAccumulator::state() const {
 
 void GradientAccumulator::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit GradientAccumulator::prepare_restore(const SavedState& state) {
+  refuse_reading("gradient_accumulator", "a state that is restored");
   const SavedState own = {.scalars = state.scalars, .tensors = state.tensors};
   StateReader reader("gradient_accumulator", own);
   const std::int64_t count = reader.count("count");
@@ -229,6 +231,7 @@ bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
 }
 
 SavedState LossScale::state() const {
+  refuse_reading("loss_scale", "its state");
   return {.scalars = {{"value", value_},
                       {"good", static_cast<double>(good_)},
                       {"skipped", static_cast<double>(skipped_)}}};
@@ -236,6 +239,7 @@ SavedState LossScale::state() const {
 
 void LossScale::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit LossScale::prepare_restore(const SavedState& state) {
+  refuse_reading("loss_scale", "a state that is restored");
   StateReader reader("loss_scale", state);
   const double value = reader.scalar("value");
   const std::int64_t good = reader.count("good"), skipped = reader.count("skipped");

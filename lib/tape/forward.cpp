@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "core/trace.h"
 #include "op/primitives.h"
 #include "op/pull_back.h"
@@ -147,6 +148,8 @@ void run_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::vector<Tensor> tangents;
   for (int i = 0; i < dx.size(); ++i)
     tangents.push_back(dx[i]);
+  for (Tensor& t : dy)   // which may be one of those that were given
+    if (t.defined() && !thread_state.innermost) t = share(t);
   record_rule(c, tangents, dy, [n = dy.size()](const Call& call, std::span<const Tensor> given) {
     std::vector<const Tensor*> refs;
     for (const Tensor& t : given)

@@ -6,6 +6,8 @@
 #include "compile/plan/verify.h"
 #include "compile/replay/replay.h"
 #include "random_programs.h"
+#include "tape/variable.h"
+#include "tapedeck/variable.h"
 
 using namespace tapedeck;
 using namespace tapedeck::compiled;
@@ -212,6 +214,33 @@ TEST_CASE("the verifier of programs names the node and the rule", "[program]") {
         p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(y), p.all_of(x)}, .out = {y}}),
         "compile: mul reads a value that is not defined");
   }
+}
+
+TEST_CASE("what comes from variables and steps must lie where it is held", "[program]") {
+  const Variable w(linspace(-1, 2, 40));
+  Program p;
+  const ValueId x = p.add_argument({DType::f32, {40}}), read = p.promise({DType::f32, {40}}),
+                given = p.promise({DType::f32, {40}}), y = p.promise({DType::f32, {40}});
+  p.define(ReadNode{.cell = w.cell().shared_from_this(), .out = read});
+  p.define(ActionNode{
+      .action = [](std::span<const Tensor> v, const random::Key&) { return std::vector{v[0] + 1.0}; },
+      .in = {p.all_of(x)},
+      .out = {given}});
+  p.define(OpNode{.op = ProgramBuilder::find_op("mul"),
+                  .map = &mul_map,
+                  .in = {p.all_of(read), p.all_of(given)},
+                  .out = {y}});
+  p.add_output(p.all_of(y));
+  const auto fault = [&](ValueId v, Home::In in) {
+    Plan plan(p);
+    REQUIRE(plan.fault.value_or("") == "");
+    plan.homes[v].in = in;
+    return verify(plan).value_or("");
+  };
+  CHECK(fault(given, Home::In::borrowed) != "");
+  CHECK(fault(read, Home::In::returned) != "");
+  CHECK(fault(x, Home::In::returned) != "");
+  CHECK(fault(y, Home::In::returned) != "");
 }
 
 TEST_CASE("a fault in a plan is found, or changes no bit", "[program]") {

@@ -1,7 +1,8 @@
 // In: the nodes of a group. Out: its instructions, with registers by linear scan.
 //
 // Until registers are assigned the code is in static single-assignment form: a Register is written by one
-// instruction and is fresh then, so that nothing that is read can be written over.
+// instruction and is fresh then, so that nothing that is read can be written over; but for a gradient to
+// which a call adds.
 #include "compile/fuse/group_code.h"
 
 #include <algorithm>

@@ -55,7 +55,7 @@ constexpr std::pair<std::string_view, const MapKernel*> kernels_by_name[] = {
 }   // namespace
 
 const MapKernel* logic_kernel(const OpNode& node) {
-  static const auto ops = ops_by_name<const MapKernel*>(kernels_by_name);
+  static const auto& ops = ops_by_name<const MapKernel*>(kernels_by_name);
   const auto found = ops.find(node.op);
   return found == ops.end() ? nullptr : found->second;
 }

@@ -37,14 +37,14 @@ Arithmetic arithmetic_of(const OpNode& node) {
       {"square", Arithmetic::mul},     {"neg", Arithmetic::neg},         {"sqrt", Arithmetic::sqrt},
       {"exp", Arithmetic::exp},        {"log", Arithmetic::log},         {"tanh", Arithmetic::tanh},
       {"sigmoid", Arithmetic::sigmoid}};
-  static const auto ops = ops_by_name<Arithmetic>(names);
+  static const auto& ops = ops_by_name<Arithmetic>(names);
   const auto found = ops.find(node.op);
   return found == ops.end() ? Arithmetic::none : found->second;
 }
 
 std::span<const VjpSteps> steps_of(const kernels::VjpKernel& k) {
   using namespace partial;
-  static const std::map<kernels::VjpLoop<float>, std::span<const VjpSteps>> known = {
+  static const auto& known = *new std::map<kernels::VjpLoop<float>, std::span<const VjpSteps>>{
       {loop_of(of_neg), of_one[0]},
       {loop_of(of_square), of_one[1]},
       {loop_of(of_sqrt), of_one[2]},

@@ -8,9 +8,11 @@
 
 namespace tapedeck::compiled {
 
-/// What stands beside the name of each op of the library that is in the list.
-template <class T> std::map<const Op*, T> ops_by_name(std::span<const std::pair<std::string_view, T>> list) {
-  std::map<const Op*, T> known;
+/// What stands beside the name of each op of the library that is in the list. To be called once for each
+/// list: it is never freed, since destructors of static objects may still record functions.
+template <class T>
+const std::map<const Op*, T>& ops_by_name(std::span<const std::pair<std::string_view, T>> list) {
+  auto& known = *new std::map<const Op*, T>;
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops)
       for (const auto& [name, value] : list)

@@ -159,7 +159,7 @@ class Scheduler {
   std::vector<NodeId> order_;
   IdVector<NodeId, std::vector<Read>> reads_;
   IdVector<NodeId, int> level_;
-  IdVector<NodeId, NodeId> next_;   // of each node one that belongs to it, or itself
+  IdVector<NodeId, NodeId> next_;   // a union-find: of each node one that belongs to it, or itself
   IdVector<NodeId, StepId> step_of_;
   Steps steps_;
   NodeId last_of_variables_;

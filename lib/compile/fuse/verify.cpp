@@ -2,8 +2,8 @@
 //
 // A term is what one element of a pass is: an element of a value in memory, or an operation on terms. Equal
 // terms have equal ids. The nodes give the terms that are wanted; the code, followed instruction by
-// instruction, gives those that it computes. Nothing here is shared with what writes the code but the meaning
-// of kernels: arithmetic_of and steps_of.
+// instruction, gives those that it computes. It knows nothing of how code is written, but believes what is
+// known of nodes: arithmetic_of and steps_of, row_sum_of, and which constants are uniform.
 #include "compile/fuse/verify.h"
 
 #include <bit>
@@ -333,6 +333,7 @@ class Verifier {
   }
   void follow_arithmetic(const GroupInstruction& i, int at) {
     const auto op = static_cast<Arithmetic>(at / 9);
+    if (has_one_operand(op) && at / 3 % 3 != at % 3) broken("there is no such instruction");
     const Term a = read(i.a, static_cast<Form>(at / 3 % 3), held_),
                b = read(i.b, static_cast<Form>(at % 3), held_);
     hold(i, terms_.arithmetic(op, a, b));
@@ -410,7 +411,8 @@ class Verifier {
 
   void compare() {
     std::unordered_map<std::size_t, int> times;
-    const auto check = [&](ValueId v, Term t) {
+    const auto check = [&](ValueId v, Term t, DType dtype) {
+      if (p_[v].spec.dtype != dtype) broken("{} is written as {}", p_[v].spec, name_of(dtype));
       const auto wanted = wanted_.find(v);
       if (wanted == wanted_.end()) broken("value {} is written, which no node of the group gives", v.index());
       at_ = of_[v];
@@ -419,12 +421,13 @@ class Verifier {
       if (t != wanted->second) broken("the group writes another value in the place of its result");
     };
     for (std::size_t r = 0; r < code_.results.size(); ++r)
-      check(code_.results[r], written_[code_.registers + r]);
+      check(code_.results[r], written_[code_.registers + r], code_.pass.dtype);
     for (std::size_t r = 0; r < code_.bool_results.size(); ++r)
-      check(code_.bool_results[r], written_[code_.registers + code_.results.size() + r]);
+      check(code_.bool_results[r], written_[code_.registers + code_.results.size() + r], DType::boolean);
     for (std::size_t s = 0; s < code_.sums.size(); ++s) {
       const GroupCode::Sum& how = code_.sums[s];
       if (!how.to) continue;
+      if (p_[how.to].spec.dtype != code_.pass.dtype) broken("{} is summed as another dtype", p_[how.to].spec);
       const auto wanted = sums_.find(how.to);
       if (wanted == sums_.end()) broken("value {} is summed, which is no sum of the group", how.to.index());
       at_ = of_[how.to];

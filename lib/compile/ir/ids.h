@@ -44,7 +44,6 @@ template <class I, class T> class IdVector {
   void reserve(std::size_t n) { list_.reserve(n); }
   void resize(std::size_t n) { list_.resize(n); }
   std::size_t size() const { return list_.size(); }
-  bool empty() const { return list_.empty(); }
   auto begin() { return list_.begin(); }
   auto end() { return list_.end(); }
   auto begin() const { return list_.begin(); }

@@ -31,6 +31,22 @@ NodeId Program::define(Node&& node) {
   return nodes_.push_back(std::move(node));
 }
 
+void Program::add_output(const Access& a, std::size_t first, bool is_given) {
+  outputs_.push_back(a);
+  identities_.push_back({first, is_given});
+}
+
+void Program::forget_constants() {
+  IdVector<ValueId, bool> read(values_.size());
+  for (const Node& n : nodes_)
+    for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
+  for (const Access& a : outputs_)
+    if (a.reads()) read[a.of] = true;
+  for (const ValueId v : ids_of(values_))
+    if (values_[v].from == Value::From::constant && !read[v])
+      values_[v].from = Value::From::nothing, values_[v].constant = {};
+}
+
 std::pair<Program, IdVector<NodeId, Node>> Program::take_apart() && {
   IdVector<NodeId, Node> nodes = std::exchange(nodes_, {});
   nodes_.reserve(nodes.size());

@@ -32,7 +32,12 @@ class Program {
   ValueId promise(const Spec& spec) { return values_.push_back({.spec = spec}); }
   /// Appends a node. Throws InternalError where it reads what is not there yet, or defines what is.
   NodeId define(Node&& node);
-  void add_output(const Access& a) { outputs_.push_back(a); }
+  /// What is returned. `first`: the number of the first output that is the same tensor; `is_given`: the
+  /// tensor is an argument or a constant itself, and not another one with its elements.
+  void add_output(const Access& a, std::size_t first, bool is_given);
+  void add_output(const Access& a) { add_output(a, outputs_.size(), false); }
+  /// Lets constants go that no node reads, when all is defined.
+  void forget_constants();
 
   std::size_t size() const { return nodes_.size(); }
   const Value& operator[](ValueId v) const { return values_[v]; }
@@ -41,9 +46,13 @@ class Program {
   const IdVector<NodeId, Node>& nodes() const { return nodes_; }
   const IdVector<KeyId, DerivedKey>& keys() const { return keys_; }
   const std::vector<ValueId>& arguments() const { return arguments_; }
-  const std::vector<Access>& outputs() const {
-    return outputs_;
-  }   // of an undefined tensor: it reads nothing
+  /// What the function returns; of an undefined tensor an access that reads nothing.
+  const std::vector<Access>& outputs() const { return outputs_; }
+  struct Identity {
+    std::size_t first;
+    bool is_given;
+  };
+  const std::vector<Identity>& identities() const { return identities_; }   // of the outputs
 
   /// All of a value.
   Access all_of(ValueId v) const { return {v, 0, values_[v].spec}; }
@@ -67,6 +76,7 @@ class Program {
   IdVector<KeyId, DerivedKey> keys_;
   std::vector<ValueId> arguments_;
   std::vector<Access> outputs_;
+  std::vector<Identity> identities_;
 };
 
 }   // namespace tapedeck::compiled

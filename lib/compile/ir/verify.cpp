@@ -37,7 +37,8 @@ class Verifier {
     defined_[v] = value.from == Value::From::argument || value.from == Value::From::constant;
     if (value.from == Value::From::constant && value.constant.spec() != value.spec)
       broken("constant {} is {}, its value {}", v.index(), value.constant.spec(), value.spec);
-    if (value.from == Value::From::argument && value.argument >= p_.arguments().size())
+    if (value.from == Value::From::argument &&
+        (value.argument >= p_.arguments().size() || p_.arguments()[value.argument] != v))
       broken("value {} is an argument that there is not", v.index());
   }
   void check(const Access& a) const {

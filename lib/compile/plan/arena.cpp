@@ -48,7 +48,7 @@ class Holes {
 
 // The value whose memory v may take over: that to which a product is added, where nothing else reads it then
 // or later.
-ValueId taken_over_by(const Plan& plan, ValueId v) {
+ValueId overwritten_by(const Plan& plan, ValueId v) {
   const NodeId n = plan.program[v].node;
   const ProductSum* sum = n ? as<ProductSum>(plan.program[n]) : nullptr;
   if (!sum || !plan.program.is_all(sum->before())) return {};
@@ -61,7 +61,7 @@ ValueId taken_over_by(const Plan& plan, ValueId v) {
 
 }   // namespace
 
-// First fit in the order of definition.
+// Best fit, in the order of definition.
 void arrange(Plan& plan) {
   const auto& lives = plan.lives;
   const auto bytes_of = [&](ValueId v) { return padded_bytes(plan.program[v].spec); };
@@ -84,7 +84,7 @@ void arrange(Plan& plan) {
       std::pop_heap(ending.begin(), ending.end(), later);
       if (!taken[ending.back()]) holes.give(plan.homes[ending.back()].offset, bytes_of(ending.back()));
     }
-    if (const ValueId before = taken_over_by(plan, v); before) {
+    if (const ValueId before = overwritten_by(plan, v); before) {
       taken[before] = true;
       plan.homes[v].offset = plan.homes[before].offset;
     } else {

@@ -1,4 +1,5 @@
-// In: a plan. Out: the first rule that it breaks. It shares no code with what makes plans.
+// In: a plan. Out: the first rule that it breaks. It knows nothing of how plans are made: not the lives of
+// values, nor how an arena is filled.
 #include "compile/plan/verify.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class Verifier {
     count_uses();
     place_constants();
     for (const ValueId v : ids_of(p_.values()))
-      if (p_[v].from == Value::From::argument) give(v);
+      if (p_[v].from == Value::From::argument) give(v, Home::In::borrowed);
     std::size_t group = 0;
     for (const StepId s : ids_of(plan_.steps)) {
       const Step& step = plan_.steps[s];
@@ -84,20 +85,14 @@ class Verifier {
     }
   }
 
-  // A value that comes from outside of the steps, or with a read: the replay copies it, or refers to it.
-  void give(ValueId v) {
-    switch (home(v).in) {
-      case Home::In::registers:
-        return;   // nothing reads it
-      case Home::In::arena:
-        return occupy(v, {});
-      case Home::In::borrowed:
-      case Home::In::returned:
-        is_there_[v] = true;
-        return;
-      default:
-        broken("value {} lies in memory of a result", v.index());
-    }
+  // A value that comes from outside of the steps, or with a read: the replay copies it, or refers to it. In
+  // `there` it lies where it comes from.
+  void give(ValueId v, Home::In there) {
+    const Home::In in = home(v).in;
+    if (in == Home::In::registers) return;   // nothing reads it
+    if (in == Home::In::arena) return occupy(v, {});
+    if (in != there) broken("value {} lies where it does not come from", v.index());
+    is_there_[v] = true;
   }
   // A kernel writes a value. `into`: the value that it adds to in place, if that lies there.
   void compute(ValueId v, ValueId into = {}) {
@@ -150,20 +145,20 @@ class Verifier {
     if (as<ActionNode>(node)) assign(true);
     if (const ReadNode* n = as<ReadNode>(node)) {
       in_order();
-      give(n->out);
+      give(n->out, Home::In::borrowed);
       if (home(n->out).in == Home::In::borrowed && !home(n->out).held)
-        loose_.push_back({n->cell.get(), n->out});
+        borrowed_reads_.push_back({n->cell.get(), n->out});
     } else if (const StoreNode* n = as<StoreNode>(node)) {
       in_order();
       pending_.push_back(n);
     } else if (as<ActionNode>(node) || (op && op->op->forward.outputs == Outputs::own)) {
       if (as<ActionNode>(node)) in_order();
-      for_each_result(node, [&](ValueId v) { give(v); });
+      for_each_result(node, [&](ValueId v) { give(v, Home::In::returned); });
     } else {
       const ProductSum* sum = as<ProductSum>(node);
-      const ValueId into =
-          sum && sum->a().of != sum->before().of && sum->b().of != sum->before().of ? sum->before().of
-                                                                                    : ValueId();
+      const ValueId into = sum && sum->a().of != sum->before().of && sum->b().of != sum->before().of
+                               ? sum->before().of
+                               : ValueId();
       for_each_result(node, [&](ValueId v) { compute(v, into); });
     }
     finish(at_);
@@ -209,7 +204,7 @@ class Verifier {
 
   // Variables get their values: memory that was read without being held may change then.
   void assign(bool all) {
-    std::erase_if(loose_, [&](const auto& read) {
+    std::erase_if(borrowed_reads_, [&](const auto& read) {
       const bool changes = all || std::any_of(pending_.begin(), pending_.end(), [&](const StoreNode* s) {
                              return s->cell.get() == read.first;
                            });
@@ -233,7 +228,7 @@ class Verifier {
   IdVector<ValueId, std::uint8_t> is_there_;
   IdVector<NodeId, std::uint8_t> done_;
   std::map<std::int64_t, Tag> arena_;   // by where they begin
-  std::vector<std::pair<const detail::VariableCell*, ValueId>> loose_;
+  std::vector<std::pair<const detail::VariableCell*, ValueId>> borrowed_reads_;
   std::vector<const StoreNode*> pending_;
   NodeId at_, last_of_variables_;
 };

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
 
 #include "compile/record/tracer.h"
 #include "compile/replay/workspace.h"
@@ -22,18 +23,25 @@ namespace {
 using compiled::Plan, compiled::Program, compiled::Tracer;
 
 // The first of the list that equals x[i].
-template <class T, class Same>
-std::size_t first_of(const std::vector<T>& x, std::size_t i, const Same& same) {
+template <class T, class Same> std::size_t first_of(std::span<const T> x, std::size_t i, const Same& same) {
   std::size_t k = 0;
   while (!same(x[k], x[i]))
     ++k;
   return k;
 }
-std::size_t first_tensor(const Arguments& x, std::size_t i) {
-  return first_of(x.tensors, i, [](const Tensor& a, const Tensor& b) { return a.id() == b.id(); });
+std::size_t first_tensor(std::span<const Tensor> x, std::size_t i) {
+  return first_of(x, i, [](const Tensor& a, const Tensor& b) { return a.id() == b.id(); });
 }
 std::size_t first_key(const Arguments& x, std::size_t i) {
-  return first_of(x.keys, i, random::KeyAccess::equal);
+  return first_of(std::span(x.keys), i, random::KeyAccess::equal);
+}
+// The same for each tensor of a list, in one pass.
+std::vector<std::size_t> first_tensors(std::span<const Tensor> x) {
+  std::unordered_map<std::uint64_t, std::size_t> known;
+  std::vector<std::size_t> firsts;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    firsts.push_back(known.try_emplace(x[i].id(), i).first->second);
+  return firsts;
 }
 
 // What must be the same for a program to be replayed: types, dtypes and shapes, numbers, which tensors are
@@ -43,11 +51,9 @@ struct Signature {
   std::vector<std::size_t> tensors, keys;   // for each, the first that is the same
   std::string rest;
 
-  explicit Signature(const Arguments& x) : rest(x.rest) {
-    for (std::size_t i = 0; i < x.tensors.size(); ++i) {
-      specs.push_back(x.tensors[i].spec());
-      tensors.push_back(first_tensor(x, i));
-    }
+  explicit Signature(const Arguments& x) : tensors(first_tensors(x.tensors)), rest(x.rest) {
+    for (const Tensor& t : x.tensors)
+      specs.push_back(t.spec());
     for (std::size_t i = 0; i < x.keys.size(); ++i)
       keys.push_back(first_key(x, i));
   }
@@ -55,11 +61,18 @@ struct Signature {
     if (x.tensors.size() != specs.size() || x.keys.size() != keys.size() || x.rest != rest) return false;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const Tensor& t = x.tensors[i];
-      if (t.dtype() != specs[i].dtype || t.shape() != specs[i].shape || first_tensor(x, i) != tensors[i])
-        return false;
+      if (t.dtype() != specs[i].dtype || t.shape() != specs[i].shape) return false;
     }
+    if (!are_the_same(x.tensors)) return false;
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (first_key(x, i) != keys[i]) return false;
+    return true;
+  }
+  bool are_the_same(std::span<const Tensor> x) const {
+    constexpr std::size_t few = 32;   // which are compared sooner than hashed
+    if (x.size() > few) return first_tensors(x) == tensors;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (first_tensor(x, i) != tensors[i]) return false;
     return true;
   }
   std::string text() const {
@@ -100,13 +113,10 @@ class Entry {
 // The arguments as tensors of their own, so that a tensor that the function refers to by itself stays what it
 // is where it is an argument, too.
 std::vector<Tensor> with_fresh_ids(std::span<const Tensor> x) {
+  const std::vector<std::size_t> firsts = first_tensors(x);
   std::vector<Tensor> own;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto same = std::find_if(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),
-                                   [&](const Tensor& t) { return t.id() == x[i].id(); });
-    const auto at = static_cast<std::size_t>(same - x.begin());
-    own.push_back(at < i ? own[at] : share(x[i]));
-  }
+  for (std::size_t i = 0; i < x.size(); ++i)
+    own.push_back(firsts[i] < i ? own[firsts[i]] : share(x[i]));
   return own;
 }
 
@@ -199,6 +209,7 @@ struct Programs::State {
   void add(const Arguments& x, Program program, std::shared_ptr<const void> structure);
   void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
   void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
+  void check_replay(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
  private:
   compiled::Workspaces workspaces_;
@@ -219,6 +230,12 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   Returned r = eager(own, keys);
   try {
     Program program = tracer.finish(r.tensors);
+    for (Tensor& y : r.tensors)   // the tensors of the caller, where the function returns these
+      for (std::size_t i = 0; y.defined() && i < own.size(); ++i)
+        if (y.id() == own[i].id()) {
+          y = x.tensors[i];
+          break;
+        }
     if (tracer.made_variables())
       note_made_variables(x, had_made_variables);
     else
@@ -258,6 +275,15 @@ void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& 
 // By a replay, beside the function itself.
 void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& eager,
                                      std::vector<Tensor>& y) {
+  const std::vector<Tensor> given = y;
+  try {
+    check_replay(e, x, eager, y);
+  } catch (...) {
+    y = given;
+    throw;
+  }
+}
+void Programs::State::check_replay(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
   const std::vector<VariableCell*> cells = assigned_by(e.plan.program);
   const std::vector<Tensor> before = values_of(cells);
   const Returned wanted = eager(with_fresh_ids(x.tensors), x.keys);
@@ -303,10 +329,10 @@ Programs::Programs(CompileOptions options) : state_(std::make_unique<State>()) {
 Programs::~Programs() = default;
 
 std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
-  const std::shared_ptr<Entry> e = must_run_eagerly() ? nullptr : state_->find(x);
+  const bool eagerly = must_run_eagerly();
+  const std::shared_ptr<Entry> e = eagerly ? nullptr : state_->find(x);
   if (!e || e->plan.fault) {
-    Returned r =
-        e || must_run_eagerly() || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);
+    Returned r = e || eagerly || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);
     y = std::move(r.tensors);
     return std::move(r.structure);
   }

@@ -173,8 +173,39 @@ KeyId Tracer::key_of(const Call& c) {
   return key;
 }
 
+// While a kernel runs, which is called again in each replay: it must not use what it is not given.
+void Tracer::require_operand(const Tensor& x) {
+  const Access* a = find(x);
+  if (!call_ || !a || is_constant(*a)) return;
+  for (int i = 0; i < call_->x.size(); ++i)
+    if (call_->x[i].id() == x.id()) return;
+  refuse(
+      fmt::format("{}: the kernel of {} uses {}, which is none of its inputs: a replay would give it that of "
+                  "the recording; "
+                  "make it an input{}",
+                  name_, call_->op.name, x.spec(), place()));
+}
+void Tracer::require_own_key(std::uint64_t source) {
+  if (!call_ || !keys_.contains(source)) return;
+  const Attrs& attrs = call_->raw_attrs;
+  if (attrs.type && attrs.type->key &&
+      random::KeyAccess::source(attrs.type->key(const_cast<void*>(attrs.data))) == source)
+    return;
+  refuse(
+      fmt::format("{}: the kernel of {} uses a key that is not the member \"key\" of its attributes: a "
+                  "replay would give it "
+                  "that of the recording{}",
+                  name_, call_->op.name, place()));
+}
+
 void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
-  if (blind_) return kernel(c, y);
+  if (blind_) {
+    for (int i = 0; i < c.x.size(); ++i)
+      require_operand(c.x[i]);
+    if (c.raw_attrs.type && c.raw_attrs.type->key)
+      require_own_key(random::KeyAccess::source(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data))));
+    return kernel(c, y);
+  }
   if (thread_state.observer != &presence_)
     refuse(
         fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, made inside of the function, "
@@ -199,6 +230,12 @@ std::vector<Access> Tracer::operands_of(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i)
     in.push_back(access_to(c.x[i], c.op.name));
   return in;
+}
+
+// A result that is one of the tensors that there are becomes a tensor of its own: it may be another in a
+// replay.
+void Tracer::own(Tensor& result) {
+  if (find(result)) result = share(result);
 }
 
 // What a node of constants gives is constant.
@@ -263,6 +300,7 @@ bool Tracer::attempt(const std::function<void()>& f) {
   for (const std::uint32_t place : attempt.used)
     if (!is_constant(accesses_[place - 1])) used_.push_back(accesses_[place - 1]);
   used_keys_ = std::move(attempt.used_keys);
+  used_variables_ = attempt.used_variables;
   return false;
 }
 
@@ -271,16 +309,18 @@ bool Tracer::attempt(const std::function<void()>& f) {
 void Tracer::require_given(std::string_view name, std::span<const Access> given, KeyId key) {
   for (const Access& a : used_)
     if (std::find(given.begin(), given.end(), a) == given.end())
-      refuse(fmt::format(
-          "{}: the derivative of {} reads numbers on the host, and uses {}, which it refers to by itself: a "
-          "replay would give it that of the recording; compute it by ops alone, or from what it is given{}",
-          name_, name, a.spec, place()));
+      refuse(
+          fmt::format("{}: {} reads numbers on the host, and uses {}, which it refers to by itself: a replay "
+                      "would give it "
+                      "that of the recording; compute it by ops alone, or from what it is given{}",
+                      name_, name, a.spec, place()));
   for (const KeyId k : used_keys_)
     if (k != key)
-      refuse(fmt::format(
-          "{}: the derivative of {} reads numbers on the host, and uses a key that it refers to by itself: a "
-          "replay would give it that of the recording{}",
-          name_, name, place()));
+      refuse(
+          fmt::format("{}: {} reads numbers on the host, and uses a key that it refers to by itself: a "
+                      "replay would give it "
+                      "that of the recording{}",
+                      name_, name, place()));
 }
 
 void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y,
@@ -288,7 +328,16 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
   ActionNode node{.op = &op, .action = std::move(action), .key = key_of(key), .constant_key = key};
   for (const Tensor& t : x)
     node.in.push_back(access_to(t, "a derivative"));
-  require_given(op.name, node.in, node.key);
+  const std::string what = fmt::format("the derivative of {}", op.name);
+  require_given(what, node.in, node.key);
+  // A recorder has seen ops that are dropped now: what it is for is dropped, too, or cannot be right.
+  if (thread_state.innermost && attempt_) return void(attempt_->given_up = true);
+  if (thread_state.innermost)
+    refuse(
+        fmt::format("{}: {} reads numbers on the host, while a tape or an accumulator follows it for a "
+                    "further derivative, "
+                    "which would have those of the recording{}",
+                    name_, what, place()));
   act_on_variables();
   for (const Tensor& t : y)
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
@@ -307,6 +356,14 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
   });
   if (is_made_of_ops) return;
   require_given(c.op.name, node.in, node.key);
+  if (used_variables_)
+    refuse(
+        fmt::format("{}: the kernel of {} reads numbers on the host, and reads or changes variables, which a "
+                    "replay would do "
+                    "at another time; give them to it as inputs{}",
+                    name_, c.op.name, place()));
+  for (Tensor& t : y)
+    own(t);
   add_op(std::move(node), y);
 }
 
@@ -422,7 +479,7 @@ void Tracer::on_host_tensor(const Tensor& y) {
 }
 
 void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
-  if (blind_) return;
+  if (blind_) return require_operand(x);
   const Access* a = use(x);
   if (!a) require_no_capture(x, reader.empty() ? "the host" : reader);
   if (!a || is_constant(*a)) return;
@@ -447,7 +504,8 @@ void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
       name_, x.spec(), by, is_last ? "" : place()));
 }
 void Tracer::on_key_read(std::uint64_t source) {
-  if (blind_ || !keys_.contains(source)) return;
+  if (blind_) return require_own_key(source);
+  if (!keys_.contains(source)) return;
   refuse(fmt::format(
       "{}: a number of a key that is an argument is read, where a replay would see that of the recording; "
       "use key.split(i) to make other keys of it{}",
@@ -466,7 +524,21 @@ void Tracer::change_variables() {
     a->stores = stores_, a->values = values_;
 }
 
+// A kernel that is called again would do it at another time: variables get their values at the end of a
+// replay.
+void Tracer::note_variable(const detail::VariableCell& cell) {
+  for (Attempt* a = attempt_; a; a = a->around)
+    a->used_variables = true;
+  if (blind_ && call_)
+    refuse(
+        fmt::format("{}: the kernel of {} reads or changes variable \"{}\", which a replay would do at "
+                    "another time; give its "
+                    "value as an input{}",
+                    name_, call_->op.name, cell.name, place()));
+}
+
 void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
+  note_variable(cell);
   if (blind_) return;
   if (is_given_up()) {   // the action reads the variable itself
     if (const Access* a = find(value)) name(value, Access(*a));
@@ -483,6 +555,7 @@ void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
 }
 
 void Tracer::on_assign(detail::VariableCell& cell) {
+  note_variable(cell);
   if (is_silent()) return;
   const Access a = access_to(cell.value, "a variable");
   change_variables();
@@ -525,8 +598,10 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
     y = action(x);
   }
   if (!is_recorded) return y;
-  for (const Tensor& t : y)
+  for (Tensor& t : y) {
+    if (t.defined()) own(t);
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
+  }
   program_.define(std::move(node));
   return y;
 }
@@ -542,8 +617,18 @@ random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const rand
 
 Program Tracer::finish(std::span<const Tensor> outputs) {
   if (!refused_.empty()) throw TraceError(refused_);
-  for (const Tensor& y : outputs)
-    program_.add_output(y.defined() ? access_to(y, "the result") : Access());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& y = outputs[i];
+    if (!y.defined()) {
+      program_.add_output({});
+      continue;
+    }
+    const auto same = std::find_if(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Tensor& t) { return t.defined() && t.id() == y.id(); });
+    const auto first = static_cast<std::size_t>(same - outputs.begin());
+    program_.add_output(access_to(y, "the result"), first, !is_recorded(y));
+  }
+  program_.forget_constants();
   flush_stores();
   thread_state.trace = nullptr;
   return std::move(program_);

@@ -67,6 +67,7 @@ class Tracer final : public Trace {
     bool given_up = false;
     std::vector<std::uint32_t> used = {};   // of these accesses, by their places
     std::vector<KeyId> used_keys = {};
+    bool used_variables = false;
     // As they were before, once they change.
     std::optional<Stores> stores = {};
     std::optional<Values> values = {};
@@ -90,6 +91,10 @@ class Tracer final : public Trace {
   [[noreturn]] void refuse(std::string text);
   void change_variables();
   void act_on_variables();
+  void require_operand(const Tensor& x);
+  void require_own_key(std::uint64_t source);
+  void note_variable(const detail::VariableCell& cell);
+  void own(Tensor& result);
   void require_given(std::string_view name, std::span<const Access> given, KeyId key);
   std::vector<Access> operands_of(const Call& c);
   KeyId key_of(const random::Key& key);
@@ -121,6 +126,7 @@ class Tracer final : public Trace {
   Attempt* attempt_ = nullptr;   // the innermost
   std::vector<Access> used_;     // by the last attempt that was given up, of what was there before it
   std::vector<KeyId> used_keys_;
+  bool used_variables_ = false;
   const Call* call_ = nullptr;                // of the kernel that runs
   const Tensor* result_ = nullptr;            // its first
   const kernels::MapKernel* map_ = nullptr;   // what that kernel is

@@ -128,15 +128,16 @@ void Replay::write_at(ValueId v, std::byte*& pointer) {
 }
 
 void Replay::bind(ValueId v, ReadOnly m) {
-  memory_.read[v] = m;
+  memory_.bind(v, m);
   for (const Use& u : reads_[v])
     *u.pointer = m.get() + u.first_byte;
 }
 void Replay::bind(ValueId v, Writable m) {
-  memory_.write[v] = m;
+  memory_.bind(v, m);
   for (std::byte** const pointer : writes_[v])
     *pointer = m.get();
-  bind(v, ReadOnly(m));
+  for (const Use& u : reads_[v])
+    *u.pointer = m.get() + u.first_byte;
 }
 
 // The elements of `from` become those of a value that no kernel of the replay computes.
@@ -175,17 +176,33 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
     keys_[k] = key.of ? keys_[key.of].split(key.number) : keys[key.number];
   }
   results_.resize(p.outputs().size());
+  taken_.assign(results_.size(), false);
   for (std::size_t i = 0; i < results_.size(); ++i)
-    bind_output(p.outputs()[i], results_[i], i < y.size() ? &y[i] : nullptr);
+    bind_output(i, arguments, i < y.size() ? &y[i] : nullptr);
 }
 
-// Takes or allocates memory for a result, unless it is an argument or a constant, or the same as one before.
-void Replay::bind_output(const Access& a, Tensor& result, Tensor* given) {
+// A result is an argument, a constant or another result where the function returned that itself; or a tensor
+// of its own, in memory that is taken or allocated, or shared with one of these.
+void Replay::bind_output(std::size_t i, std::span<const Tensor> arguments, Tensor* given) {
   const Program& p = plan_.program;
-  if (!a.reads() || (p.is_all(a) && p[a.of].from != Value::From::node)) return;
+  const Access& a = p.outputs()[i];
+  const auto [first, is_given] = p.identities()[i];
+  if (!a.reads() || first < i) return;
+  const Value& value = p[a.of];
+  Tensor& result = results_[i];
+  if (p.is_all(a) && value.from != Value::From::node) {
+    const Tensor& x = value.from == Value::From::argument ? arguments[value.argument] : value.constant;
+    result = is_given ? x : share(x);
+    return;
+  }
   const bool in_place = plan_.homes[a.of].in == Home::In::output && p.is_all(a);
-  if (in_place && outputs_[a.of].defined()) return;
+  if (in_place && outputs_[a.of].defined()) {
+    result = share(outputs_[a.of]);
+    return;
+  }
+  const bool was_given = given && given->defined();
   const OutputSlot slot(result, given, a.spec);
+  taken_[i] = was_given && !given->defined();
   if (!in_place) return;
   outputs_[a.of] = result;
   bind(a.of, slot.memory());
@@ -203,8 +220,8 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
       r.pending_.clear();
       for (const ValueId v : r.allocated_)
         r.outputs_[v] = {};
-      for (std::size_t i = 0; !done && i < std::min(y.size(), r.results_.size()); ++i)
-        if (!y[i].defined()) y[i] = std::move(r.results_[i]);
+      for (std::size_t i = 0; !done && i < r.taken_.size(); ++i)
+        if (r.taken_[i]) y[i] = std::move(r.results_[i]);
       r.results_.clear();
     }
   } forget{*this, y};
@@ -217,7 +234,7 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
       run_step(how, next);
   y.resize(results_.size());
   assign();   // from here on nothing throws
-  results(arguments, y);
+  results(y);
   forget.done = true;
 }
 
@@ -252,9 +269,12 @@ void Replay::run(const OpNode& n, Bound& b) {
   std::vector<Tensor> y;
   for (const Tensor& t : b.y)
     y.push_back(blank(t.spec()));
-  run_kernel(c, y);
-  for (std::size_t k = 0; k < y.size(); ++k)
-    keep(n.out[k], std::move(y[k]));
+  const std::vector<Tensor> x = n.op->meaning == Meaning::effect ? b.x : copies(b.x);
+  std::vector<const Tensor*> refs;
+  for (const Tensor& t : x)
+    refs.push_back(&t);
+  run_kernel({.op = c.op, .raw_attrs = c.raw_attrs, .x = {refs.data(), static_cast<int>(refs.size())}}, y);
+  keep(*b.node, n.out, std::move(y));
 }
 
 void Replay::run(const MapNode& n, Bound& b) {
@@ -339,17 +359,29 @@ void Replay::assign() {
 
 void Replay::run(const ActionNode& n, Bound& b) {
   assign();
-  std::vector<Tensor> y = n.action(b.x, n.key ? keys_[n.key] : n.constant_key);
-  if (y.size() != n.out.size())
+  keep(*b.node, n.out, n.action(n.op ? copies(b.x) : b.x, n.key ? keys_[n.key] : n.constant_key));
+}
+
+// What is given to functions of the user, which may keep it: the memory of values is written again.
+std::vector<Tensor> Replay::copies(std::span<const Tensor> x) const {
+  std::vector<Tensor> own;
+  for (const Tensor& t : x)
+    own.push_back(t.has_values() ? copy_of(t) : t);
+  return own;
+}
+
+// Tensors that came back become values.
+void Replay::keep(const Node& node, std::span<const ValueId> out, std::vector<Tensor> y) {
+  if (y.size() != out.size())
     throw_error<TraceError>("compile: {} gives {} results in a replay, and gave {} when it was recorded",
-                            name_of(*b.node), y.size(), n.out.size());
+                            name_of(node), y.size(), out.size());
   for (std::size_t k = 0; k < y.size(); ++k) {
-    const bool was = static_cast<bool>(n.out[k]);
-    if (y[k].defined() != was || (was && y[k].spec() != plan_.program[n.out[k]].spec))
+    const bool was = static_cast<bool>(out[k]);
+    if (y[k].defined() != was || (was && y[k].spec() != plan_.program[out[k]].spec))
       throw_error<TraceError>("compile: result {} of {} is {} in a replay, and was {} when it was recorded",
-                              k, name_of(*b.node), y[k].defined() ? to_string(y[k].spec()) : "undefined",
-                              was ? to_string(plan_.program[n.out[k]].spec) : "undefined");
-    keep(n.out[k], std::move(y[k]));
+                              k, name_of(node), y[k].defined() ? to_string(y[k].spec()) : "undefined",
+                              was ? to_string(plan_.program[out[k]].spec) : "undefined");
+    keep(out[k], std::move(y[k]));
   }
 }
 
@@ -360,27 +392,20 @@ void Replay::keep(ValueId v, Tensor returned) {
   if (plan_.homes[v].in == Home::In::returned) held_.push_back(std::move(returned));
 }
 
-void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) {
+void Replay::results(std::vector<Tensor>& y) {
+  const Program& p = plan_.program;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const Access& a = plan_.program.outputs()[i];
-    if (!a.reads()) {
-      y[i] = {};
+    const Access& a = p.outputs()[i];
+    if (const std::size_t first = p.identities()[i].first; first < i) {
+      y[i] = y[first];
       continue;
     }
-    const Value& value = plan_.program[a.of];
-    const bool all = plan_.program.is_all(a);
-    if (all && outputs_[a.of].defined()) {
-      y[i] = outputs_[a.of];
-    } else if (all && value.from == Value::From::argument) {
-      y[i] = arguments[value.argument];
-    } else if (all && value.from == Value::From::constant) {
-      y[i] = value.constant;
-    } else {
-      y[i] = std::move(results_[i]);
-      if (y[i].size() == 0) continue;
-      const std::byte* const from = memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
-      std::memcpy(y[i].raw(), from, static_cast<std::size_t>(y[i].nbytes()));
-    }
+    y[i] = std::move(results_[i]);
+    const bool is_there = !a.reads() || y[i].size() == 0 ||
+                          (p.is_all(a) && (p[a.of].from != Value::From::node || outputs_[a.of].defined()));
+    if (is_there) continue;
+    const std::byte* const from = memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
+    std::memcpy(y[i].raw(), from, static_cast<std::size_t>(y[i].nbytes()));
   }
 }
 

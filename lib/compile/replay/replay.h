@@ -57,7 +57,7 @@ class Replay {
   void bind_fixed();
   void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
                  std::vector<Tensor>& y);
-  void bind_output(const Access& a, Tensor& result, Tensor* given);
+  void bind_output(std::size_t i, std::span<const Tensor> arguments, Tensor* given);
   void run_step(How how, Next& next);
   void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);
@@ -71,8 +71,10 @@ class Replay {
   void run(const StoreNode& n, Bound& b);
   void run(const ActionNode& n, Bound& b);
   void assign();
+  std::vector<Tensor> copies(std::span<const Tensor> x) const;
+  void keep(const Node& node, std::span<const ValueId> out, std::vector<Tensor> y);
   void keep(ValueId v, Tensor returned);
-  void results(std::span<const Tensor> arguments, std::vector<Tensor>& y);
+  void results(std::vector<Tensor>& y);
 
   const Plan& plan_;
   Arena arena_, scratch_, constants_;
@@ -88,7 +90,8 @@ class Replay {
   std::vector<Tensor> held_;            // until the end of the call
   std::vector<ValueId> allocated_;      // at each call: the values that lie in results
   IdVector<ValueId, Tensor> outputs_;   // of these alone
-  std::vector<Tensor> results_;         // of this call, in memory that it was given or of their own
+  std::vector<Tensor> results_;         // of this call
+  std::vector<bool> taken_;             // of these: they are tensors that the call was given
 };
 
 }   // namespace tapedeck::compiled

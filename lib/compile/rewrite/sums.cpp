@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "compile/fuse/passes.h"
-#include "core/format.h"
 
 namespace tapedeck::compiled {
 namespace {
@@ -20,9 +19,13 @@ const Op& addition() {
   return *add;
 }
 
-bool is_split(const Program& p, const Passes& passes, const Node& node) {
+bool is_sum(const Node& node) {
   const OpNode* n = as<OpNode>(node);
-  if (!n || n->op->meaning != Meaning::add_n || n->in.size() < 2) return false;
+  return n && n->op->meaning == Meaning::add_n && n->in.size() > 1;
+}
+bool is_split(const Program& p, const Passes& passes, const Node& node) {
+  if (!is_sum(node)) return false;
+  const OpNode* n = as<OpNode>(node);
   const Spec& spec = p[n->out[0]].spec;
   const Pass pass = {spec.dtype, spec.shape.size()};
   return std::all_of(n->in.begin(), n->in.end(), [&](const Access& term) {
@@ -40,18 +43,28 @@ struct Sum {
 
 class Splitter {
  public:
-  Splitter(Program& to, std::vector<Sum> sums) : p_(to), sums_(std::move(sums)) {}
-
-  // Adds what is there; called after each node.
-  void advance() {
+  Splitter(Program& to, std::vector<Sum> sums)
+      : p_(to), sums_(std::move(sums)), waiting_(p_.values().size()) {
     for (Sum& s : sums_)
-      while (s.next < s.node.in.size() && is_there(s.so_far) && is_there(s.node.in[s.next]))
-        add_term(s);
+      wait(s);
+  }
+
+  // Adds what is there now that this value is.
+  void advance(ValueId v) {
+    if (v.index() >= waiting_.size()) return;   // a sum that is made here
+    for (Sum* const s : std::exchange(waiting_[v], {}))
+      wait(*s);
   }
 
  private:
   bool is_there(const Access& a) const { return p_[a.of].from != Value::From::nothing; }
-  void add_term(Sum& s) {
+  void wait(Sum& s) {
+    while (is_there(s.so_far) && is_there(s.node.in[s.next]))
+      if (add_term(s)) return;
+    waiting_[is_there(s.so_far) ? s.node.in[s.next].of : s.so_far.of].push_back(&s);
+  }
+  // Whether it was the last one.
+  bool add_term(Sum& s) {
     const ValueId result = s.node.out[0];
     const bool last = s.next + 1 == s.node.in.size();
     const ValueId sum = last ? result : p_.promise(p_[result].spec);
@@ -60,19 +73,18 @@ class Splitter {
                      .in = {s.so_far, s.node.in[s.next++]},
                      .out = {sum}});
     s.so_far = p_.all_of(sum);
+    if (last) advance(sum);   // of which another sum may be
+    return last;
   }
 
   Program& p_;
   std::vector<Sum> sums_;
+  IdVector<ValueId, std::vector<Sum*>> waiting_;   // for that value
 };
 
 }   // namespace
 
 Program with_sums_of_two(Program p) {
-  const auto is_sum = [](const Node& node) {
-    const OpNode* n = as<OpNode>(node);
-    return n && n->op->meaning == Meaning::add_n;
-  };
   if (std::none_of(p.nodes().begin(), p.nodes().end(), is_sum)) return p;
   const Passes passes(p);
   IdVector<NodeId, bool> split(p.size());
@@ -85,9 +97,14 @@ Program with_sums_of_two(Program p) {
   if (sums.empty()) return p;
   auto [rewritten, nodes] = std::move(p).take_apart();
   Splitter splitter(rewritten, std::move(sums));
+  std::vector<ValueId> defined;
   for (const NodeId id : ids_of(nodes)) {
-    if (!split[id]) rewritten.define(std::move(nodes[id]));
-    splitter.advance();
+    if (split[id]) continue;
+    rewritten.define(std::move(nodes[id]));
+    for_each_result(rewritten[NodeId(rewritten.size() - 1)], [&](ValueId v) { defined.push_back(v); });
+    for (const ValueId v : defined)
+      splitter.advance(v);
+    defined.clear();
   }
   return std::move(rewritten);
 }
