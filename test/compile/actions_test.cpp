@@ -7,7 +7,9 @@
 #include "closeness.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/debug.h"
+#include "tapedeck/map.h"
 #include "tapedeck/moving_average.h"
+#include "tapedeck/op.h"
 #include "tapedeck/optimizer.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
@@ -32,6 +34,74 @@ Tensor gradient_with(const Tensor& x, const Backward& backward) {
   return tape.gradient(sum(y * y), x).dense();   // dy depends on x
 }
 Tensor vector_of(double first) { return tensor({first, first + 1, first + 2}); }
+
+struct TensorAttrs {
+  Tensor factor;
+};
+struct KeyAttrs {
+  double scale;
+  random::Key other;
+};
+const Variable& shared_variable() {
+  static const Variable v(tensor(2.0));
+  return v;
+}
+std::vector<Tensor>& kept() {
+  static std::vector<Tensor> all;
+  return all;
+}
+constexpr auto same_spec = [](const Call& c) { return c.x[0].spec(); };
+constexpr auto numbers = [](Tensor& y) { return writable<float>(y); };
+
+// Ops of a user, whose kernels and rules do what programs cannot see.
+const Op kernels[] = {
+    {.name = "tensor_in_attributes",
+     .infer = same_spec,
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           for (float& e : numbers(y[0]))
+             e = static_cast<float>(c.attrs<TensorAttrs>().factor.item());
+         },
+     .rule = none()},
+    {.name = "key_in_attributes",
+     .infer = same_spec,
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           for (float& e : numbers(y[0]))
+             e = static_cast<float>(std::uint64_t{c.attrs<KeyAttrs>().other.seed});
+         },
+     .rule = none()},
+    {.name = "reads_a_variable",
+     .infer = same_spec,
+     .forward =
+         [](const Call&, std::span<Tensor> y) {
+           for (float& e : numbers(y[0]))
+             e = static_cast<float>(shared_variable().value().item());
+         },
+     .rule = none()},
+    {.name = "returns_its_input",
+     .infer = same_spec,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   y[0] = c.x[0].at({0}) < 0 ? c.x[0] * 2.0 : c.x[0];
+                 },
+                 Outputs::own},
+     .rule = none()},
+    {.name = "keeps_its_input",
+     .infer = same_spec,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   kept().push_back(c.x[0]);
+                   y[0] = c.x[0] * (c.x[0].at({0}) > 0 ? 2.0 : 3.0);
+                 },
+                 Outputs::own},
+     .rule = none()},
+    {.name = "scaled_by_its_cotangent",
+     .infer = same_spec,
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 1.0F; }, Outputs::own},
+     .rule = linear([](const Call&, const Tensor& dy) { return dy * (1 / (1 + max(abs(dy)).item())); })},
+};
+const Op& kernel(std::string_view name) {
+  return *std::find_if(std::begin(kernels), std::end(kernels), [&](const Op& op) { return op.name == name; });
+}
 
 }   // namespace
 
@@ -326,4 +396,143 @@ TEST_CASE("into gives the tensors of the result back after an exception", "[reco
   f.into(result, x, good);
   REQUIRE(result.size() == 2);
   CHECK(same_bits(result[0], gather(x, good)));
+}
+
+TEST_CASE("kernels use their inputs alone", "[recorded][actions][kernels]") {
+  const Tensor x = full({4}, 3.0F, DType::f32);
+  CHECK_THROWS_WITH(compile([](const Tensor& v) {
+                      return kernel("tensor_in_attributes").with(TensorAttrs{mean(v)}, v);
+                    })(x),
+                    Contains("none of its inputs"));
+  CHECK_THROWS_AS(compile([](const Tensor& v) {
+                    const Tensor m = mean(v);
+                    return map([m](auto e) { return e + m.item<float>(); }, v);
+                  })(x),
+                  TraceError);
+  CHECK_THROWS_AS(compile([](const Tensor& v, random::Key k) {
+                    return kernel("key_in_attributes").with(KeyAttrs{1, k}, v);
+                  })(x, random::Key{.seed = 3}),
+                  TraceError);
+  CHECK_THROWS_WITH(compile([](const Tensor& v) { return kernel("reads_a_variable").with(0, v); })(x),
+                    Contains("variable"));
+}
+
+TEST_CASE("a result that is an input is a value of its own", "[recorded][replay][actions][kernels]") {
+  const auto by_kernel = [](const Tensor& x) {
+    const Tensor a = x * 1.0F, y = kernel("returns_its_input").with(0, a);
+    return std::vector<Tensor>{y, a * 3.0F, y + a};
+  };
+  const auto by_rule = [](const Tensor& x) {
+    const Backward clip = [](const Tensor& dy) { return dy.at({0}) > 9 ? dy * 0.5 : dy; };
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = doubled(x, clip) + x;
+    return std::vector<Tensor>{tape.gradient(sum(y * y), x).dense()};
+  };
+  const auto check = [](const auto& f) {
+    const auto compiled = compile(f);
+    for (const double first : {1.0, -2.0, 30.0, 2.0}) {
+      const Tensor x = full({4}, first, DType::f32);
+      const std::vector<Tensor> wanted = f(x), actual = compiled(x);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        CAPTURE(first, i);
+        CHECK(same_bits(actual[i], wanted[i]));
+      }
+    }
+  };
+  check(by_kernel);
+  check(by_rule);
+}
+
+TEST_CASE("higher derivatives of a rule that reads numbers are refused", "[recorded][actions]") {
+  const auto f = compile([](const Tensor& x) {
+    GradientTape outer, inner;
+    outer.watch(x), inner.watch(x);
+    const Tensor y = kernel("scaled_by_its_cotangent").with(0, x);
+    const Tensor d = inner.gradient(sum(y * y * y), x).dense();
+    return outer.gradient(sum(d * d), x).dense();
+  });
+  CHECK_THROWS_WITH(f(full({4}, 3.0F, DType::f32)), Contains("further derivative"));
+}
+
+TEST_CASE("what a user's function keeps of a replay stays as it is", "[recorded][replay][actions]") {
+  kept().clear();
+  const auto kernels_of =
+      compile([](const Tensor& x) { return kernel("keeps_its_input").with(0, x * 2.0F); });
+  const auto rules_of = compile([](const Tensor& x) {
+    return gradient_with(x, [](const Tensor& dy) {
+      kept().push_back(dy);
+      return dy * (1 + dy.at({0}));
+    });
+  });
+  std::vector<Tensor> wanted;
+  for (const double first : {1.0, 2.0, 3.0}) {
+    kernels_of(full({40}, first, DType::f32)), rules_of(full({40}, first, DType::f32));
+    wanted.push_back(full({40}, 2 * first, DType::f32)), wanted.push_back(full({40}, 4 * first, DType::f32));
+  }
+  REQUIRE(kept().size() == wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    CHECK(same_bits(kept()[i], wanted[i]));
+  kept().clear();
+}
+
+TEST_CASE("results are the tensors that the function returns", "[recorded][replay][results]") {
+  const Tensor captured = vector_of(3), x = vector_of(1);
+  const auto f = compile([captured](const Tensor& v) {
+    const Tensor y = exp(v);
+    return std::vector<Tensor>{v, stop_gradient(v), captured,  identity(captured), y,
+                               y, identity(y),      zeros({3})};
+  });
+  for (int call = 0; call < 3; ++call) {
+    CAPTURE(call);
+    const std::vector<Tensor> r = f(x), again = f(x);
+    CHECK(r[0].id() == x.id());
+    CHECK(r[1].id() != x.id());
+    CHECK(r[2].id() == captured.id());
+    CHECK(r[3].id() != captured.id());
+    CHECK(r[4].id() == r[5].id());
+    CHECK(r[4].id() != r[6].id());
+    CHECK(r[4].id() != again[4].id());
+    CHECK(r[7].id() != again[7].id());
+    CHECK(same_bits(r[6], exp(x)));
+    CHECK(same_bits(r[3], captured));
+  }
+}
+
+TEST_CASE("into with check gives the tensors of the result back", "[recorded][check][into]") {
+  double factor = 2;
+  const auto f = compile([&](const Tensor& x) { return std::vector<Tensor>{x * factor}; }, {.check = 1});
+  const Tensor x = vector_of(1);
+  f(x);
+  factor = 3;
+  std::vector<Tensor> result(5, x);
+  CHECK_THROWS_AS(f.into(result, x), TraceError);
+  for (const Tensor& t : result)
+    CHECK(t.id() == x.id());
+}
+
+TEST_CASE("constants that nothing reads are let go", "[recorded][memory]") {
+  const auto f = compile([](const Tensor& x) {
+    Tensor c = ones({1 << 16});
+    for (int i = 0; i < 50; ++i)
+      c = sin(c) * 1.01;
+    return x * c;
+  });
+  const Tensor x = ones({1 << 16});
+  const std::int64_t before = live_bytes();
+  f(x);
+  CHECK(live_bytes() - before < 8 * x.nbytes());
+}
+
+TEST_CASE("many arguments take no more than as many times as long", "[recorded][signature]") {
+  const auto f = compile([](const std::vector<Tensor>& x) { return add_n(x); });
+  std::vector<Tensor> many(40'000, vector_of(1));
+  for (std::size_t i = 0; i < many.size(); i += 2)
+    many[i] = identity(many[i]);
+  const Tensor first = f(many);
+  CHECK(same_bits(f(many), first));
+  CHECK(f.programs().size() == 1);
+  many[1] = identity(many[1]);
+  CHECK(same_bits(f(many), first));
+  CHECK(f.programs().size() == 2);
 }

@@ -30,6 +30,16 @@ bool is_near(const kernels::StridedView& view) {
   return step >= -near && step <= near;
 }
 
+// Rows and columns that are repeated: kernels have passes of their own for narrow ones, and a group would fetch
+// them run by run.
+bool has_narrow_rows(const Program& p, const Node& node, const Access& a) {
+  constexpr std::int64_t narrow = 64, many = 4096;   // elements of a row; of the pass
+  const Shape& shape = shape_of_pass(p, node);
+  if (shape.size() < many || a.size() == shape.size()) return false;
+  const kernels::StridedView view = kernels::broadcast(a.spec.shape, shape);
+  return view.ndim() > 1 && view[view.ndim() - 1].extent < narrow;
+}
+
 bool can_be_fused(const Program& p, const Node& node) {
   if (as<VjpNode>(node) || as<MapNode>(node)) return true;
   if (const SelectNode* n = as<SelectNode>(node)) return is_near(*n->view) && n->in.size() > 1;
@@ -134,7 +144,10 @@ std::optional<Pass> Passes::pass_of(const Node& node) const {
   if ((pass.dtype != DType::f32 && pass.dtype != DType::f64) || pass.n == 0) return {};
   if (as<SelectNode>(node)) return pass;
   bool readable = true;
-  for_each_operand(node, [&](const Access& a) { readable &= reading_of(pass, a) != Reading::none; });
+  for_each_operand(node, [&](const Access& a) {
+    const Reading how = reading_of(pass, a);
+    readable &= how != Reading::none && !(how == Reading::view && has_narrow_rows(p_, node, a));
+  });
   const VjpNode* vjp = as<VjpNode>(node);
   return readable && (!vjp || has_known_sums(p_, *vjp, pass)) ? std::optional(pass) : std::nullopt;
 }

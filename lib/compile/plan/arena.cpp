@@ -11,8 +11,10 @@ class Holes {
  public:
   std::int64_t take(std::int64_t bytes) {
     auto best = holes_.end();
-    for (auto h = holes_.begin(); h != holes_.end(); ++h)
+    for (auto h = holes_.begin(); h != holes_.end(); ++h) {
       if (h->bytes >= bytes && (best == holes_.end() || h->bytes < best->bytes)) best = h;
+      if (h->bytes == bytes) break;   // none fits better
+    }
     if (best == holes_.end()) {
       end_ += bytes;
       return end_ - bytes;

@@ -176,7 +176,9 @@ KeyId Tracer::key_of(const Call& c) {
 // While a kernel runs, which is called again in each replay: it must not use what it is not given.
 void Tracer::require_operand(const Tensor& x) {
   const Access* a = find(x);
-  if (!call_ || !a || is_constant(*a)) return;
+  if (!call_) return;
+  if (!a) return require_no_capture(x, call_->op.name);
+  if (is_constant(*a)) return;
   for (int i = 0; i < call_->x.size(); ++i)
     if (call_->x[i].id() == x.id()) return;
   refuse(
