@@ -19,15 +19,15 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-using Backward = std::function<Tensor(const Tensor& dy)>;
+using Derivative = std::function<Tensor(const Tensor& dy)>;
 
 // 2 x, with that gradient.
-Tensor doubled(const Tensor& x, const Backward& backward) {
+Tensor doubled(const Tensor& x, const Derivative& backward) {
   return custom_gradient([backward](const Tensor& a) {
     return std::pair(a * 2.0, [backward](const Tensor& dy) { return backward(dy); });
   })(x);
 }
-Tensor gradient_with(const Tensor& x, const Backward& backward) {
+Tensor gradient_with(const Tensor& x, const Derivative& backward) {
   GradientTape tape;
   tape.watch(x);
   const Tensor y = doubled(x, backward);
@@ -56,6 +56,7 @@ constexpr auto numbers = [](Tensor& y) { return writable<float>(y); };
 // Ops of a user, whose kernels and rules do what programs cannot see.
 const Op kernels[] = {
     {.name = "tensor_in_attributes",
+     .doc = "",
      .infer = same_spec,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
@@ -64,6 +65,7 @@ const Op kernels[] = {
          },
      .rule = none()},
     {.name = "key_in_attributes",
+     .doc = "",
      .infer = same_spec,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
@@ -72,6 +74,7 @@ const Op kernels[] = {
          },
      .rule = none()},
     {.name = "reads_a_variable",
+     .doc = "",
      .infer = same_spec,
      .forward =
          [](const Call&, std::span<Tensor> y) {
@@ -80,6 +83,7 @@ const Op kernels[] = {
          },
      .rule = none()},
     {.name = "returns_its_input",
+     .doc = "",
      .infer = same_spec,
      .forward = {[](const Call& c, std::span<Tensor> y) {
                    y[0] = c.x[0].at({0}) < 0 ? c.x[0] * 2.0 : c.x[0];
@@ -87,6 +91,7 @@ const Op kernels[] = {
                  Outputs::own},
      .rule = none()},
     {.name = "keeps_its_input",
+     .doc = "",
      .infer = same_spec,
      .forward = {[](const Call& c, std::span<Tensor> y) {
                    kept().push_back(c.x[0]);
@@ -95,6 +100,7 @@ const Op kernels[] = {
                  Outputs::own},
      .rule = none()},
     {.name = "scaled_by_its_cotangent",
+     .doc = "",
      .infer = same_spec,
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 1.0F; }, Outputs::own},
      .rule = linear([](const Call&, const Tensor& dy) { return dy * (1 / (1 + max(abs(dy)).item())); })},
@@ -423,7 +429,7 @@ TEST_CASE("a result that is an input is a value of its own", "[recorded][replay]
     return std::vector<Tensor>{y, a * 3.0F, y + a};
   };
   const auto by_rule = [](const Tensor& x) {
-    const Backward clip = [](const Tensor& dy) { return dy.at({0}) > 9 ? dy * 0.5 : dy; };
+    const Derivative clip = [](const Tensor& dy) { return dy.at({0}) > 9 ? dy * 0.5 : dy; };
     GradientTape tape;
     tape.watch(x);
     const Tensor y = doubled(x, clip) + x;
