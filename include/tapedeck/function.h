@@ -87,8 +87,9 @@ template <class S, class V> void for_each_tensor(S& s, const V& visit) {
     for (auto& e : s)
       for_each_tensor(e, visit);
   } else {
-    static_assert(requires { std::tuple_size<S>::value; },
-                  "a function returns tensors, gradients, and lists, arrays, pairs and tuples of these");
+    static_assert(
+        requires { std::tuple_size<S>::value; },
+        "a function returns tensors, gradients, and lists, arrays, pairs and tuples of these");
     std::apply([&](auto&... e) { (for_each_tensor(e, visit), ...); }, s);
   }
 }

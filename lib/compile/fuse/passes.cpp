@@ -30,8 +30,8 @@ bool is_near(const kernels::StridedView& view) {
   return step >= -near && step <= near;
 }
 
-// Rows and columns that are repeated: kernels have passes of their own for narrow ones, and a group would fetch
-// them run by run.
+// Rows and columns that are repeated: kernels have passes of their own for narrow ones, and a group would
+// fetch them run by run.
 bool has_narrow_rows(const Program& p, const Node& node, const Access& a) {
   constexpr std::int64_t narrow = 64, many = 4096;   // elements of a row; of the pass
   const Shape& shape = shape_of_pass(p, node);

@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "op/recorder.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
@@ -259,6 +260,7 @@ void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const
     const Restored blind(blind_, true);
     const Restored call(call_, &c);
     const Restored result(result_, static_cast<const Tensor*>(y.data()));
+    const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside of its kernel
     map_ = nullptr;
     kernel(c, y);
   } catch (...) {
@@ -630,8 +632,8 @@ Program Tracer::finish(std::span<const Tensor> outputs) {
     const auto first = static_cast<std::size_t>(same - outputs.begin());
     program_.add_output(access_to(y, "the result"), first, !is_recorded(y));
   }
-  program_.forget_constants();
   flush_stores();
+  program_.forget_constants();
   thread_state.trace = nullptr;
   return std::move(program_);
 }

@@ -147,8 +147,8 @@ constexpr Op table[] = {
            return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole);
          },
      .forward = moves(run_strided_pad),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
      .meaning = Meaning::rearrange},
 
     {.name = "strided_slice_update",
