@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/gemm.h"
 #include "kernels/simd/simd.h"
