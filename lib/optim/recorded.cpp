@@ -65,8 +65,7 @@ void refuse_reading(std::string_view name, std::string_view number) {
   if (thread_state.trace)
     throw_error<TraceError>(
         "{}: {} is no part of a compiled function, whose replays would see the value of the recording; read "
-        "it "
-        "outside, after the call",
+        "it outside, after the call",
         name, number);
 }
 

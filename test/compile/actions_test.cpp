@@ -304,6 +304,15 @@ TEST_CASE("a caught exception does not make a program", "[recorded][actions]") {
   const Tensor good = tensor({2, 0, 1}, DType::i64);
   CHECK(same_bits(f(x, good), gather(x, good)));
 
+  const auto checked = compile([](const Tensor& v) {
+    try {
+      return check_numerics(log(v), "log");
+    } catch (const Error&) {
+      return v;
+    }
+  });
+  CHECK_THROWS_AS(checked(vector_of(-1)), TraceError);
+
   const auto g = compile([](const Tensor& v) {
     try {
       return v * v.at({0});

@@ -293,20 +293,20 @@ void Programs::State::check_replay(Entry& e, const Arguments& x, const Eager& ea
   replay(e, x, y);
   if (y.size() != wanted.tensors.size())
     throw_error<TraceError>(
-        "{}: the replay gives {} tensors, and the function {}: it depends on something that "
-        "was a constant while it was recorded",
+        "{}: the replay gives {} tensors, and the function {}: it depends on something that was a constant "
+        "while it was recorded",
         options.name, y.size(), wanted.tensors.size());
   for (std::size_t i = 0; i < y.size(); ++i)
     if (!same_bits(y[i], wanted.tensors[i]))
       throw_error<TraceError>(
-          "{}: result {} of the replay, {}, is not that of the function: it depends on "
-          "something that was a constant while it was recorded",
+          "{}: result {} of the replay, {}, is not that of the function: it depends on something that was a "
+          "constant while it was recorded",
           options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (!same_bits(cells[i]->value, values[i]))
       throw_error<TraceError>(
-          "{}: the replay gives variable \"{}\" another value than the function: it depends "
-          "on something that was a constant while it was recorded",
+          "{}: the replay gives variable \"{}\" another value than the function: it depends on something "
+          "that was a constant while it was recorded",
           options.name, cells[i]->name);
 }
 

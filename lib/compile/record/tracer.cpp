@@ -128,20 +128,20 @@ Access Tracer::access_to(const Tensor& x, std::string_view reader) {
   if (is_unknown && attempt_)
     attempt_->given_up = true;
   else if (is_unknown)
-    refuse(fmt::format(
-        "{}: {} reads {}, which was made during the recording, but neither by an op nor of numbers; make it "
-        "outside of the function, or pass it as an argument{}",
-        name_, reader, x.spec(), place()));
+    refuse(
+        fmt::format("{}: {} reads {}, which was made during the recording, but neither by an op nor of "
+                    "numbers; make it outside of the function, or pass it as an argument{}",
+                    name_, reader, x.spec(), place()));
   require_no_capture(x, reader);
   return add_constant(x);
 }
 
 void Tracer::require_no_capture(const Tensor& x, std::string_view reader) {
   if (allowed_.captures || (is_recorded(x) && !captured_.contains(x.id()))) return;
-  refuse(fmt::format(
-      "{}: {} reads {}, which is no argument and would be a constant; pass it as an argument, make it a "
-      "variable, or compile with captures{}",
-      name_, reader, x.spec(), place()));
+  refuse(
+      fmt::format("{}: {} reads {}, which is no argument and would be a constant; pass it as an argument, "
+                  "make it a variable, or compile with captures{}",
+                  name_, reader, x.spec(), place()));
 }
 
 // Where the function is: "; it comes after #11 exp, #12 mul".
@@ -168,8 +168,7 @@ KeyId Tracer::key_of(const Call& c) {
   if (!key && !allowed_.captures)
     refuse(
         fmt::format("{}: {} draws with a key that is no argument, so that each call would draw the same "
-                    "numbers; pass the "
-                    "key as an argument, or compile with captures{}",
+                    "numbers; pass the key as an argument, or compile with captures{}",
                     name_, c.op.name, place()));
   return key;
 }
@@ -184,8 +183,7 @@ void Tracer::require_operand(const Tensor& x) {
     if (call_->x[i].id() == x.id()) return;
   refuse(
       fmt::format("{}: the kernel of {} uses {}, which is none of its inputs: a replay would give it that of "
-                  "the recording; "
-                  "make it an input{}",
+                  "the recording; make it an input{}",
                   name_, call_->op.name, x.spec(), place()));
 }
 void Tracer::require_own_key(std::uint64_t source) {
@@ -196,8 +194,7 @@ void Tracer::require_own_key(std::uint64_t source) {
     return;
   refuse(
       fmt::format("{}: the kernel of {} uses a key that is not the member \"key\" of its attributes: a "
-                  "replay would give it "
-                  "that of the recording{}",
+                  "replay would give it that of the recording{}",
                   name_, call_->op.name, place()));
 }
 
@@ -212,8 +209,7 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
   if (thread_state.observer != &presence_)
     refuse(
         fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, made inside of the function, "
-                    "would not see its "
-                    "replays; make it outside, around the calls{}",
+                    "would not see its replays; make it outside, around the calls{}",
                     name_, place()));
   if (is_given_up()) {
     for (int i = 0; i < c.x.size(); ++i)
@@ -221,10 +217,19 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
     key_of(c);
     return kernel(c, y);
   }
-  if (c.op.forward.outputs == Outputs::own)
-    run_composite(c, y, kernel);
-  else
-    run_kernel(c, y, kernel);
+  try {
+    if (c.op.forward.outputs == Outputs::own)
+      run_composite(c, y, kernel);
+    else
+      run_kernel(c, y, kernel);
+  } catch (...) {
+    if (refused_.empty())
+      refused_ = fmt::format(
+          "{}: {} has thrown, and the function has caught it and gone on, which a replay would repeat for "
+          "other numbers; let it throw, or check the numbers outside of the compiled function{}",
+          name_, c.op.name, place());
+    throw;
+  }
 }
 
 std::vector<Access> Tracer::operands_of(const Call& c) {
@@ -256,20 +261,13 @@ void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
 
 void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
-  try {
+  {
     const Restored blind(blind_, true);
     const Restored call(call_, &c);
     const Restored result(result_, static_cast<const Tensor*>(y.data()));
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside of its kernel
     map_ = nullptr;
     kernel(c, y);
-  } catch (...) {
-    refused_ = fmt::format(
-        "{}: {} has thrown, and the function has caught it and gone on, which a replay would repeat for "
-        "other "
-        "numbers; let it throw, or check the numbers outside of the compiled function{}",
-        name_, c.op.name, place());
-    throw;
   }
   node.map = map_;
   add_op(std::move(node), y);
@@ -313,17 +311,15 @@ bool Tracer::attempt(const std::function<void()>& f) {
 void Tracer::require_given(std::string_view name, std::span<const Access> given, KeyId key) {
   for (const Access& a : used_)
     if (std::find(given.begin(), given.end(), a) == given.end())
-      refuse(
-          fmt::format("{}: {} reads numbers on the host, and uses {}, which it refers to by itself: a replay "
-                      "would give it "
-                      "that of the recording; compute it by ops alone, or from what it is given{}",
-                      name_, name, a.spec, place()));
+      refuse(fmt::format(
+          "{}: {} reads numbers on the host, and uses {}, which it refers to by itself: a replay would give "
+          "it that of the recording; compute it by ops alone, or from what it is given{}",
+          name_, name, a.spec, place()));
   for (const KeyId k : used_keys_)
     if (k != key)
       refuse(
           fmt::format("{}: {} reads numbers on the host, and uses a key that it refers to by itself: a "
-                      "replay would give it "
-                      "that of the recording{}",
+                      "replay would give it that of the recording{}",
                       name_, name, place()));
 }
 
@@ -339,8 +335,7 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
   if (thread_state.innermost)
     refuse(
         fmt::format("{}: {} reads numbers on the host, while a tape or an accumulator follows it for a "
-                    "further derivative, "
-                    "which would have those of the recording{}",
+                    "further derivative, which would have those of the recording{}",
                     name_, what, place()));
   act_on_variables();
   for (const Tensor& t : y)
@@ -363,8 +358,7 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
   if (used_variables_)
     refuse(
         fmt::format("{}: the kernel of {} reads numbers on the host, and reads or changes variables, which a "
-                    "replay would do "
-                    "at another time; give them to it as inputs{}",
+                    "replay would do at another time; give them to it as inputs{}",
                     name_, c.op.name, place()));
   for (Tensor& t : y)
     own(t);
@@ -502,18 +496,18 @@ void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
         "use where, or do this outside of the compiled function, which a loop or branch may call{}",
         name_, reader, x.spec(), by, place()));
   const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
-  refuse(fmt::format(
-      "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "
-      "where, or do this outside of the compiled function{}",
-      name_, x.spec(), by, is_last ? "" : place()));
+  refuse(
+      fmt::format("{}: the numbers of {}, {}, are read on the host, where a replay would see those of the "
+                  "recording; use where, or do this outside of the compiled function{}",
+                  name_, x.spec(), by, is_last ? "" : place()));
 }
 void Tracer::on_key_read(std::uint64_t source) {
   if (blind_) return require_own_key(source);
   if (!keys_.contains(source)) return;
-  refuse(fmt::format(
-      "{}: a number of a key that is an argument is read, where a replay would see that of the recording; "
-      "use key.split(i) to make other keys of it{}",
-      name_, place()));
+  refuse(
+      fmt::format("{}: a number of a key that is an argument is read, where a replay would see that of the "
+                  "recording; use key.split(i) to make other keys of it{}",
+                  name_, place()));
 }
 
 void Tracer::on_variable(detail::VariableCell& cell) {
@@ -536,8 +530,7 @@ void Tracer::note_variable(const detail::VariableCell& cell) {
   if (blind_ && call_)
     refuse(
         fmt::format("{}: the kernel of {} reads or changes variable \"{}\", which a replay would do at "
-                    "another time; give its "
-                    "value as an input{}",
+                    "another time; give its value as an input{}",
                     name_, call_->op.name, cell.name, place()));
 }
 
@@ -585,8 +578,7 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   if (is_recorded && !allowed_.actions)
     refuse(
         fmt::format("{}: check runs the function and a replay in the same call, and an optimizer or the like "
-                    "would take its "
-                    "step twice; leave check out, or take the step outside of the function{}",
+                    "would take its step twice; leave check out, or take the step outside of the function{}",
                     name_, place()));
   ActionNode node{
       .action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};
