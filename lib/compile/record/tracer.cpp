@@ -65,10 +65,10 @@ void Tracer::set_place(std::uint64_t id, std::uint32_t place) {
   now = place;
   if (attempt_) named_.emplace_back(id, before);
 }
-void Tracer::name(const Tensor& y, const Access& a, std::uint32_t root) {
+void Tracer::name(const Tensor& y, const Access& a, std::uint32_t base) {
   accesses_.push_back(a);
   const auto place = static_cast<std::uint32_t>(accesses_.size());
-  roots_.push_back(root ? root : place);
+  bases_.push_back(base ? base : place);
   set_place(y.id(), place);
 }
 ValueId Tracer::new_value(const Tensor& y) {
@@ -102,9 +102,13 @@ const Access* Tracer::find(const Tensor& x) const {
 const Access* Tracer::use(const Tensor& x) {
   const std::uint32_t place = place_of_known(x);
   if (!place) return nullptr;
-  const std::uint32_t root = roots_[place - 1];
-  for (Attempt* a = attempt_; a && root <= a->accesses; a = a->around)
-    a->used.push_back(root);
+  std::uint32_t at = place;
+  for (Attempt* a = attempt_; a; a = a->around) {
+    while (at > a->accesses && bases_[at - 1] != at)   // a view that the attempt has made
+      at = bases_[at - 1];
+    if (at > a->accesses) break;
+    a->used.push_back(at);
+  }
   return &accesses_[place - 1];
 }
 
@@ -456,7 +460,7 @@ void Tracer::on_view(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (blind_) return;
   if (const std::uint32_t place = place_of_known(x)) {
     const Access of = accesses_[place - 1];
-    name(y, {of.of, of.first + first, y.spec()}, roots_[place - 1]);
+    name(y, {of.of, of.first + first, y.spec()}, place);
   } else if (!is_recorded(x) || host_.contains(x.id())) {
     host_.insert(y.id());
     if (!is_recorded(x) || captured_.contains(x.id())) captured_.insert(y.id());

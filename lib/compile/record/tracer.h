@@ -79,7 +79,7 @@ class Tracer final : public Trace {
   Access access_to(const Tensor& x, std::string_view reader);
   void require_no_capture(const Tensor& x, std::string_view reader);
   Access add_constant(const Tensor& x);
-  void name(const Tensor& y, const Access& a, std::uint32_t root = 0);
+  void name(const Tensor& y, const Access& a, std::uint32_t base = 0);
   std::uint32_t& place_of(std::uint64_t id);
   void set_place(std::uint64_t id, std::uint32_t place);
   ValueId new_value(const Tensor& y);
@@ -112,7 +112,7 @@ class Tracer final : public Trace {
   std::uint64_t first_id_;   // of tensors that are made while this records
   /// What tensors are, by their ids: those of the recording, which lie close together, and others.
   std::vector<Access> accesses_;
-  std::vector<std::uint32_t> roots_;      // of each the place of what it is a view of, or its own
+  std::vector<std::uint32_t> bases_;      // of each the place of what it is a view of, or its own
   std::vector<std::uint32_t> recorded_;   // by id - first_id_: places in accesses_, from 1 on
   std::unordered_map<std::uint64_t, std::uint32_t> others_;
   std::unordered_set<std::uint64_t> host_;          // tensors of numbers that were on the host
