@@ -41,18 +41,22 @@ class Cursor {
       }
       const std::int64_t run = std::min(n, left_);
       const T* const from = take(x, run);
-      if (step_ == 1)
-        copy(from, y, run);
-      else if (step_ == 0)
-        std::fill_n(y, run, *from);
-      else
-        for (std::int64_t i = 0; i < run; ++i)
-          y[i] = from[i * step_];
+      copy_run(from, y, run);
       y += run, n -= run;
     }
   }
 
  private:
+  // n elements of one run of the inner axis.
+  template <class T> void copy_run(const T* from, T* y, std::int64_t n) const {
+    if (step_ == 1)
+      copy(from, y, n);
+    else if (step_ == 0)
+      std::fill_n(y, n, *from);
+    else
+      for (std::int64_t i = 0; i < n; ++i)
+        y[i] = from[i * step_];
+  }
   // Runs of the inner axis, as many as lie equally far apart, where the next n begin with one.
   std::int64_t whole_rows(std::int64_t n) const {
     if (view_->ndim() < 2 || left_ != inner().extent) return 0;
@@ -76,13 +80,7 @@ class Cursor {
           *y++ = from[i * step_];
     } else {
       for (std::int64_t r = 0; r < rows; ++r, from += stride, y += width)
-        if (step_ == 1)
-          copy(from, y, width);
-        else if (step_ == 0)
-          std::fill_n(y, width, *from);
-        else
-          for (std::int64_t i = 0; i < width; ++i)
-            y[i] = from[i * step_];
+        copy_run(from, y, width);
     }
     index_[d] += rows - 1, offset_ += (rows - 1) * stride;   // to the last of them
     skip(width);

@@ -230,12 +230,12 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   Returned r = eager(own, keys);
   try {
     Program program = tracer.finish(r.tensors);
+    std::unordered_map<std::uint64_t, std::size_t> arguments;
+    for (std::size_t i = 0; i < own.size(); ++i)
+      arguments.try_emplace(own[i].id(), i);
     for (Tensor& y : r.tensors)   // the tensors of the caller, where the function returns these
-      for (std::size_t i = 0; y.defined() && i < own.size(); ++i)
-        if (y.id() == own[i].id()) {
-          y = x.tensors[i];
-          break;
-        }
+      if (const auto at = y.defined() ? arguments.find(y.id()) : arguments.end(); at != arguments.end())
+        y = x.tensors[at->second];
     if (tracer.made_variables())
       note_made_variables(x, had_made_variables);
     else

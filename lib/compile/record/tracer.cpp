@@ -617,15 +617,14 @@ random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const rand
 
 Program Tracer::finish(std::span<const Tensor> outputs) {
   if (!refused_.empty()) throw TraceError(refused_);
+  std::unordered_map<std::uint64_t, std::size_t> firsts;   // outputs by their ids
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& y = outputs[i];
     if (!y.defined()) {
       program_.add_output({});
       continue;
     }
-    const auto same = std::find_if(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(i),
-                                   [&](const Tensor& t) { return t.defined() && t.id() == y.id(); });
-    const auto first = static_cast<std::size_t>(same - outputs.begin());
+    const std::size_t first = firsts.try_emplace(y.id(), i).first->second;
     program_.add_output(access_to(y, "the result"), first, !is_recorded(y));
   }
   flush_stores();
