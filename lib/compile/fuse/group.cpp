@@ -137,7 +137,7 @@ template <class T> struct Group::Run {
           PartialSum<T>(c.sums[s], parts(s) + begin / part_of(c.sums[s]) * c.sums[s].rows.width, n - begin);
     for (std::size_t v = 0; v < c.views.size(); ++v)
       new (cursors + v) Cursor(c.views[v], begin);
-    GroupState<T> state{c, from, to, sums, cursors};
+    GroupState<T> state(c, from, to, sums, cursors);
     const Tables<T> tables = {from, to};
     state.length = kBlock<T>;
     run_blocks((end - begin) / kBlock<T>, kBlockVectors, tables, state);

@@ -2,6 +2,7 @@
 // one, which compilers make a jump; the last result is handed on in vector registers.
 #pragma once
 #include <array>
+#include <span>
 #include <utility>
 
 #include "compile/fuse/arithmetic.h"
@@ -22,25 +23,30 @@ template <class T> struct Tables {
 /// The state of one piece of a group.
 template <class T> struct GroupState {
   const GroupCode& code;
-  const T** from;
-  T** to;
   PartialSum<T>* sums;
   Cursor* cursors;
+  // What moves from block to block: elements and bytes that are read, and that are written.
+  std::span<const T*> elements, bytes;
+  std::span<T*> results, bool_results;
   std::int64_t length = 0;                  // of the block, in elements
   const GroupInstruction* next = nullptr;   // where another chain of handlers begins
   alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
 
+  GroupState(const GroupCode& c, const T** from, T** to, PartialSum<T>* s, Cursor* views)
+      : code(c), sums(s), cursors(views), elements(from + c.first_stream(), from + c.first_bytes()),
+        bytes(from + c.first_bytes(), c.bytes.size()), results(to + c.registers, c.results.size()),
+        bool_results(to + c.registers + c.results.size(), c.bool_results.size()) {}
+
   /// To the next block.
-  void advance(std::int64_t elements) {
-    for (Entry e = code.first_stream(); e < code.first_bytes(); ++e)
-      from[e] += elements;
-    for (Entry e = code.first_bytes(); e < code.first_viewed(); ++e)
-      from[e] = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(from[e]) + elements);
-    T** at = to + code.registers;
-    for (T** const end = at + code.results.size(); at < end; ++at)
-      *at += elements;
-    for (T** const end = at + code.bool_results.size(); at < end; ++at)
-      *at = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(*at) + elements);
+  void advance(std::int64_t n) {
+    for (const T*& p : elements)
+      p += n;
+    for (T*& p : results)
+      p += n;
+    for (const T*& p : bytes)
+      p = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(p) + n);
+    for (T*& p : bool_results)
+      p = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(p) + n);
   }
 };
 
@@ -84,8 +90,9 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     else
       return Vector::load_unaligned(form == Form::moving ? p + at * kWidth : p);
   }
+  // The two that most instructions are begin with a cache line: processors keep what they have decoded by lines.
   template <Arithmetic op, Form a, Form b>
-  static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+  [[gnu::aligned(64)]] static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
                          GroupState<T>& state, EachOf<k, Vector>... r) {
     const T *x = from[i->a], *y = from[i->b];
     ((r = compute<op, Vector>(take<a>(r, x, k), take<b>(r, y, k))), ...);
@@ -96,7 +103,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     return go_on(i + 1, from, to, all, state, r...);
   }
   template <Then then, Form a, Form b, Form c>
-  static void product(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
+  [[gnu::aligned(64)]] static void product(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
                       GroupState<T>& state, EachOf<k, Vector>... r) {
     const T *x = from[i->a], *y = from[i->b], *z = from[i->c];
     ((r = product_and<then, Vector>(take<a>(r, x, k), take<b>(r, y, k), take<c>(r, z, k))), ...);
