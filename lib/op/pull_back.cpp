@@ -70,9 +70,11 @@ void run_rule(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       given.push_back(g.is_dense() ? g.tensor() : Tensor());
   };
   const bool adds = c.op.rule.adds && !c.op.rule.by_partials();   // to gradients that there are
+  given.reserve(dy.size() + dx.size());
   add(dy);
   if (adds) add(dx);
-  if (thread_state.trace->attempt([&] { run_rule(c, dy, dx); })) return;
+  const auto rule = [&] { run_rule(c, dy, dx); };
+  if (thread_state.trace->attempt(std::ref(rule))) return;
   const auto again = [wanted = c.wanted, n = dy.size(), inputs = dx.size(), adds](
                          const Call& call, std::span<const Tensor> now) {
     std::vector<Gradient> from(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(n)), to(inputs);

@@ -144,7 +144,8 @@ void run_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 // By the ops of the rule; as an action where the rule reads numbers of what it is given.
 [[gnu::noinline]] void push_forward_recorded(const Call& c, Refs dx, std::span<Tensor> dy) {
-  if (thread_state.trace->attempt([&] { run_jvp(c, dx, dy); })) return;
+  const auto rule = [&] { run_jvp(c, dx, dy); };
+  if (thread_state.trace->attempt(std::ref(rule))) return;
   std::vector<Tensor> tangents;
   for (int i = 0; i < dx.size(); ++i)
     tangents.push_back(dx[i]);

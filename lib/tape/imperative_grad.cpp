@@ -141,7 +141,8 @@ inline void Backprop::run_rule(TapeEntry& e, std::span<Gradient> dy) {
       pull_back(call, dy, dx);
   };
   if (thread_state.observer) [[unlikely]]
-    observe_rule({name_of(e), call, true, tape_.origin_of(e), &tape_, tape_.id_of(e)}, dy, dx, run_vjp);
+    observe_rule({name_of(e), call, true, tape_.origin_of(e), &tape_, tape_.id_of(e)}, dy, dx,
+                 std::ref(run_vjp));
   else
     run_vjp();
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory_resource>
 #include <tuple>
 
 #include "compile/fuse/logic.h"
 #include "compile/fuse/node_arithmetic.h"
+#include "core/format.h"
 
 namespace tapedeck::compiled {
 namespace {
@@ -28,12 +30,37 @@ struct Source {
 /// What an instruction writes. It can be read, too; no source becomes a register.
 class Register {
  public:
+  Register() = default;   // none
   operator Source() const { return {id_}; }
 
  private:
   friend class Coder;
   explicit Register(std::uint32_t id) : id_(id) {}
-  std::uint32_t id_;
+  std::uint32_t id_ = 0;
+};
+
+/// Operands or results of one instruction.
+template <class T> class Few {
+ public:
+  Few() = default;
+  Few(std::initializer_list<T> list) {
+    for (const T& x : list)
+      push_back(x);
+  }
+  void push_back(T x) {
+    if (size_ == std::size(list_)) throw_error<InternalError>("compile: a loop has too many operands");
+    list_[size_++] = x;
+  }
+  std::uint32_t size() const { return size_; }
+  T& operator[](std::size_t i) { return list_[i]; }
+  const T& operator[](std::size_t i) const { return list_[i]; }
+  T& back() { return list_[size_ - 1]; }
+  const T* begin() const { return list_; }
+  const T* end() const { return list_ + size_; }
+
+ private:
+  T list_[kernels::kMaxOperands];
+  std::uint32_t size_ = 0;
 };
 
 struct Place {
@@ -165,7 +192,7 @@ class Coder {
   }
 
   void add_map(const std::vector<Access>& in, ValueId y, Arithmetic op, const kernels::MapKernel& kernel) {
-    std::vector<Source> x;
+    Few<Source> x;
     for (const Access& a : in)
       x.push_back(operand(a));
     const bool writes_bools = kept(y) && p_[y].spec.dtype == DType::boolean;
@@ -256,7 +283,7 @@ class Coder {
     if (steps.size() == 1 && steps[0].op == Arithmetic::mul && passes_.is_one(n.dy()))
       if (const Source factor = source_of(steps[0].b); !is_single(factor)) return factor;
     for (const VjpStep& s : steps) {
-      std::vector<Source> x = {source_of(s.a)};
+      Few<Source> x = {source_of(s.a)};
       if (!has_one_operand(s.op)) x.push_back(source_of(s.b));
       const Register y = &s == &steps.back() && value ? output(value) : fresh();
       emit(s.op, x, y);
@@ -267,12 +294,14 @@ class Coder {
 
   void call_vjp(const VjpNode& n) {
     const std::size_t inputs = n.inputs();
-    std::vector<Source> x;
+    Few<Source> x;
     for (const Access& a : n.in)
       x.push_back(a.reads() ? operand(a) : Source());
     x.back() = in_full(x.back());   // dy
     Put put[kernels::kFusedInputs] = {};
-    std::vector<Register> to(inputs, nothing());
+    Few<Register> to;
+    for (std::size_t i = 0; i < inputs; ++i)
+      to.push_back({});
     for (const VjpNode::Result& r : n.results) {
       const Register y = is_sum(r) ? fresh() : output(r.value);
       if (r.before.reads()) copy(operand(r.before), y);
@@ -300,8 +329,7 @@ class Coder {
                                           : reinterpret_cast<void (*)()>(k.f64);
   }
   // The loop of a map or vjp kernel.
-  template <class Kernel>
-  GroupCall& call(const std::vector<Source>& x, const std::vector<Register>& to, const Kernel& k) {
+  template <class Kernel> GroupCall& call(const Few<Source>& x, const Few<Register>& to, const Kernel& k) {
     GroupCall c{.operands = static_cast<std::uint8_t>(x.size()),
                 .first = static_cast<std::uint32_t>(named_.size()),
                 .loop = loop_of(k)};
@@ -311,18 +339,15 @@ class Coder {
     return code_.calls.emplace_back(c);
   }
 
-  Draft& emit(Kind kind, const std::vector<Source>& x, const std::vector<Register>& to) {
-    Draft d{kind, Arithmetic::none, static_cast<std::uint32_t>(x.size()),
-            static_cast<std::uint32_t>(to.size()), named_.size()};
+  Draft& emit(Kind kind, const Few<Source>& x, const Few<Register>& to) {
+    Draft d{kind, Arithmetic::none, x.size(), to.size(), named_.size()};
     for (const Source& s : x)
       named_.push_back(s.id);
     for (const Register& r : to)
       named_.push_back(r.id_);
     return drafts_.emplace_back(d);
   }
-  void emit(Arithmetic op, const std::vector<Source>& x, Register to) {
-    emit(Kind::arithmetic, x, {to}).op = op;
-  }
+  void emit(Arithmetic op, const Few<Source>& x, Register to) { emit(Kind::arithmetic, x, {to}).op = op; }
   void copy(Source x, Register to) { emit(Kind::copy, {x}, {to}).at = is_single(x); }
   // x, with an element for each of the block.
   Source in_full(Source x) {
@@ -384,7 +409,6 @@ class Coder {
     places_.push_back({in, static_cast<std::uint32_t>(at)});
     return Register(static_cast<std::uint32_t>(places_.size() - 1));
   }
-  static Register nothing() { return Register(0); }
   Register fresh() { return add_place(Place::In::local, locals_++); }
   // Where v is computed: in memory, where it is kept.
   Register output(ValueId v) {
@@ -489,10 +513,11 @@ class Coder {
   std::vector<Draft> drafts_;
   std::vector<Place> places_ = {Place()};   // by the ids of sources and registers
   std::vector<std::uint32_t> named_;        // ids: of all drafts, their operands and results
-  std::map<ValueId, Source> results_;       // of nodes of the group
+  std::pmr::monotonic_buffer_resource memory_{1 << 12};
+  std::pmr::map<ValueId, Source> results_{&memory_};   // of nodes of the group
   /// Elements that were read before, by where they begin and how they are read.
-  std::map<std::tuple<ValueId, std::int64_t, Reading>, Source> operands_;
-  std::map<std::tuple<ValueId, std::int64_t, ViewKey>, Source> fetched_;
+  std::pmr::map<std::tuple<ValueId, std::int64_t, Reading>, Source> operands_{&memory_};
+  std::pmr::map<std::tuple<ValueId, std::int64_t, ViewKey>, Source> fetched_{&memory_};
   std::uint32_t locals_ = 0;
   std::vector<std::uint32_t> register_of_;   // of locals
   std::vector<std::size_t> last_use_;        // of locals, by instructions

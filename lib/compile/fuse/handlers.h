@@ -33,8 +33,12 @@ template <class T> struct GroupState {
   alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
 
   GroupState(const GroupCode& c, const T** from, T** to, PartialSum<T>* s, Cursor* views)
-      : code(c), sums(s), cursors(views), elements(from + c.first_stream(), from + c.first_bytes()),
-        bytes(from + c.first_bytes(), c.bytes.size()), results(to + c.registers, c.results.size()),
+      : code(c),
+        sums(s),
+        cursors(views),
+        elements(from + c.first_stream(), from + c.first_bytes()),
+        bytes(from + c.first_bytes(), c.bytes.size()),
+        results(to + c.registers, c.results.size()),
         bool_results(to + c.registers + c.results.size(), c.bool_results.size()) {}
 
   /// To the next block.
@@ -90,10 +94,12 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     else
       return Vector::load_unaligned(form == Form::moving ? p + at * kWidth : p);
   }
-  // The two that most instructions are begin with a cache line: processors keep what they have decoded by lines.
+  // The two that most instructions are begin with a cache line: processors keep what they have decoded by
+  // lines.
   template <Arithmetic op, Form a, Form b>
-  [[gnu::aligned(64)]] static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
-                         GroupState<T>& state, EachOf<k, Vector>... r) {
+  [[gnu::aligned(64)]] static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to,
+                                              const Handler* all, GroupState<T>& state,
+                                              EachOf<k, Vector>... r) {
     const T *x = from[i->a], *y = from[i->b];
     ((r = compute<op, Vector>(take<a>(r, x, k), take<b>(r, y, k))), ...);
     if (i->stores) {
@@ -103,8 +109,8 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     return go_on(i + 1, from, to, all, state, r...);
   }
   template <Then then, Form a, Form b, Form c>
-  [[gnu::aligned(64)]] static void product(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
-                      GroupState<T>& state, EachOf<k, Vector>... r) {
+  [[gnu::aligned(64)]] static void product(const GroupInstruction* i, const T* const* from, T* const* to,
+                                           const Handler* all, GroupState<T>& state, EachOf<k, Vector>... r) {
     const T *x = from[i->a], *y = from[i->b], *z = from[i->c];
     ((r = product_and<then, Vector>(take<a>(r, x, k), take<b>(r, y, k), take<c>(r, z, k))), ...);
     if (i->stores) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <span>
 #include <tuple>
 
 namespace tapedeck::compiled {
@@ -14,12 +15,16 @@ namespace {
 class Scheduler {
  public:
   Scheduler(const Program& p, const Passes& passes, const IdVector<NodeId, bool>& live)
-      : p_(p), passes_(passes), reads_(p.size()), level_(p.size()) {
+      : p_(p), passes_(passes), first_read_(p.size() + 1), level_(p.size()) {
+    order_.reserve(p.size());
+    reads_.reserve(2 * p.size());
     for (const NodeId n : ids_of(p.nodes())) {
+      first_read_[n] = reads_.size();
       if (!live[n]) continue;
       order_.push_back(n);
       find_reads(n);
     }
+    first_read_[NodeId(p.size())] = reads_.size();
   }
 
   Steps run() {
@@ -41,19 +46,21 @@ class Scheduler {
   const std::optional<Pass>& pass(NodeId n) const { return passes_[n]; }
 
   void find_reads(NodeId n) {
-    std::vector<Read>& reads = reads_[n];
     for_each_operand(node(n), [&](const Access& a) {
-      if (const NodeId from = p_.node_of(a)) reads.push_back({from, passes_.is_read_block_by_block(n, a)});
+      if (const NodeId from = p_.node_of(a)) reads_.push_back({from, passes_.is_read_block_by_block(n, a)});
     });
     if (!as<ReadNode>(node(n)) && !changes_variables(node(n))) return;
-    if (last_of_variables_) reads.push_back({last_of_variables_, false, true});
+    if (last_of_variables_) reads_.push_back({last_of_variables_, false, true});
     last_of_variables_ = n;
+  }
+  std::span<const Read> reads(NodeId n) const {
+    return std::span(reads_).subspan(first_read_[n], first_read_[NodeId(n.index() + 1)] - first_read_[n]);
   }
 
   // The lowest level that each node can have.
   void assign_lowest_levels() {
     for (const NodeId n : order_)
-      for (const Read& r : reads_[n])
+      for (const Read& r : reads(n))
         level_[n] = std::max(level_[n], level_[r.node] + (r.block_by_block || r.order ? 0 : 1));
   }
 
@@ -65,7 +72,7 @@ class Scheduler {
       if (const NodeId n = p_.node_of(a)) latest[n] = level_[n];
     for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
       if (pass(*n) && is_per_element(*n) && latest[*n] != never) level_[*n] = latest[*n];
-      for (const Read& r : reads_[*n])
+      for (const Read& r : reads(*n))
         latest[r.node] = std::min(latest[r.node], level_[*n] - (r.block_by_block || r.order ? 0 : 1));
     }
   }
@@ -133,12 +140,20 @@ class Scheduler {
 
   // The steps in recorded order where nothing forbids it.
   Steps sorted() {
-    IdVector<StepId, std::vector<StepId>> next(steps_.size());
     IdVector<StepId, int> waits(steps_.size());
-    for (const NodeId n : order_)
-      for (const Read& r : reads_[n])
-        if (const StepId from = step_of_[r.node], to = step_of_[n]; from != to)
-          next[from].push_back(to), ++waits[to];
+    // Those that wait for step s: from first[s] to first[s + 1], each once for each read.
+    IdVector<StepId, std::size_t> first(steps_.size() + 1);
+    const auto for_each_wait = [&](const auto& f) {
+      for (const NodeId n : order_)
+        for (const Read& r : reads(n))
+          if (const StepId from = step_of_[r.node], to = step_of_[n]; from != to) f(from, to);
+    };
+    for_each_wait([&](StepId from, StepId to) { ++first[from], ++waits[to]; });
+    std::size_t end = 0;
+    for (std::size_t& f : first)
+      f = end += f;
+    std::vector<StepId> waiting(end);
+    for_each_wait([&](StepId from, StepId to) { waiting[--first[from]] = to; });
     using Ready = std::pair<NodeId, StepId>;   // the last node of a step, and the step
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     for (const StepId s : ids_of(steps_))
@@ -148,8 +163,8 @@ class Scheduler {
       const StepId s = ready.top().second;
       ready.pop();
       sorted.push_back(std::move(steps_[s]));
-      for (const StepId t : next[s])
-        if (--waits[t] == 0) ready.emplace(steps_[t].nodes.back(), t);
+      for (std::size_t k = first[s]; k < first[StepId(s.index() + 1)]; ++k)
+        if (const StepId t = waiting[k]; --waits[t] == 0) ready.emplace(steps_[t].nodes.back(), t);
     }
     return sorted;
   }
@@ -157,7 +172,8 @@ class Scheduler {
   const Program& p_;
   const Passes& passes_;
   std::vector<NodeId> order_;
-  IdVector<NodeId, std::vector<Read>> reads_;
+  std::vector<Read> reads_;   // of all nodes, one after the other
+  IdVector<NodeId, std::size_t> first_read_;
   IdVector<NodeId, int> level_;
   IdVector<NodeId, NodeId> next_;   // a union-find: of each node one that belongs to it, or itself
   IdVector<NodeId, StepId> step_of_;

@@ -7,6 +7,7 @@
 #include "compile/fuse/verify.h"
 
 #include <bit>
+#include <memory_resource>
 #include <unordered_map>
 #include <utility>
 
@@ -38,6 +39,8 @@ enum class Head : std::uint64_t {
 
 class Terms {
  public:
+  explicit Terms(std::pmr::memory_resource& memory) : ids_(&memory) {}
+
   Term make(std::uint64_t head, std::uint64_t a, std::uint64_t b) {
     return ids_.try_emplace({head, a, b}, static_cast<Term>(ids_.size() + 1)).first->second;
   }
@@ -71,7 +74,7 @@ class Terms {
   };
   bool is_one(Term t) const { return t < is_one_.size() && is_one_[t]; }
 
-  std::unordered_map<Key, Term, Hash> ids_;
+  std::pmr::unordered_map<Key, Term, Hash> ids_;
   std::vector<bool> is_one_;   // by terms
 };
 
@@ -439,7 +442,7 @@ class Verifier {
   struct HashOfValue {
     std::size_t operator()(ValueId v) const { return v.index(); }
   };
-  template <class T> using ByValue = std::unordered_map<ValueId, T, HashOfValue>;
+  template <class T> using ByValue = std::pmr::unordered_map<ValueId, T, HashOfValue>;
 
   const Program& p_;
   const Passes& passes_;
@@ -447,9 +450,10 @@ class Verifier {
   const GroupCode& code_;
   const std::int64_t n_;
   NodeId at_;   // for messages
-  Terms terms_;
-  ByValue<Term> wanted_, sums_;
-  ByValue<NodeId> of_;
+  std::pmr::monotonic_buffer_resource memory_{1 << 12};
+  Terms terms_{memory_};
+  ByValue<Term> wanted_{&memory_}, sums_{&memory_};
+  ByValue<NodeId> of_{&memory_};
   std::vector<Term> read_, written_, added_;   // by the entries of the tables; by the sums
   std::vector<bool> fetched_;                  // by views: each has one cursor
   Term held_ = kUnknown;

@@ -1,5 +1,7 @@
 // In: values and their lives. Out: their offsets in the arena.
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 #include "compile/plan/plan.h"
 
@@ -61,39 +63,60 @@ ValueId overwritten_by(const Plan& plan, ValueId v) {
   return is_fit && !is_factor ? before : ValueId();
 }
 
+// Values by a step of theirs, from 0 on, in the order of their ids.
+class ByStep {
+ public:
+  explicit ByStep(std::size_t steps) : end_(steps + 1) {}
+  void count(std::int32_t step) { ++end_[static_cast<std::size_t>(step) + 1]; }
+  void counted() {
+    std::partial_sum(end_.begin(), end_.end(), end_.begin());
+    list_.resize(end_.back());
+  }
+  void add(std::int32_t step, ValueId v) { list_[end_[static_cast<std::size_t>(step)]++] = v; }
+  /// When all that were counted are there.
+  std::span<const ValueId> operator[](std::size_t step) const {
+    const std::size_t first = step ? end_[step - 1] : 0;
+    return std::span(list_).subspan(first, end_[step] - first);
+  }
+
+ private:
+  std::vector<std::size_t> end_;
+  std::vector<ValueId> list_;
+};
+
 }   // namespace
 
 // Best fit, in the order of definition.
 void arrange(Plan& plan) {
   const auto& lives = plan.lives;
   const auto bytes_of = [&](ValueId v) { return padded_bytes(plan.program[v].spec); };
-  std::vector<ValueId> order;
+  const std::size_t steps = plan.steps.size() + 2;   // and one before the first, and one behind the last
+  const auto first_of = [&](ValueId v) { return lives[v].first + 1; };
+  const auto last_of = [&](ValueId v) { return lives[v].last + 1; };
+  ByStep beginning(steps), ending(steps);
   for (const ValueId v : ids_of(plan.homes)) {
     Home& home = plan.homes[v];
-    if (home.in == Home::In::arena) order.push_back(v);
+    if (home.in == Home::In::arena) beginning.count(first_of(v)), ending.count(last_of(v));
     if (home.in != Home::In::constants) continue;
     home.offset = plan.constant_bytes;
     plan.constant_bytes += bytes_of(v);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](ValueId a, ValueId b) { return lives[a].first < lives[b].first; });
+  beginning.counted(), ending.counted();
+  for (const ValueId v : ids_of(plan.homes))
+    if (plan.homes[v].in == Home::In::arena) beginning.add(first_of(v), v), ending.add(last_of(v), v);
   Holes holes;
-  std::vector<ValueId> ending;   // a heap: those that end first are in front
   IdVector<ValueId, bool> taken(plan.homes.size());
-  const auto later = [&](ValueId a, ValueId b) { return lives[a].last > lives[b].last; };
-  for (const ValueId v : order) {
-    for (; !ending.empty() && lives[ending.front()].last < lives[v].first; ending.pop_back()) {
-      std::pop_heap(ending.begin(), ending.end(), later);
-      if (!taken[ending.back()]) holes.give(plan.homes[ending.back()].offset, bytes_of(ending.back()));
+  for (std::size_t s = 0; s < steps; ++s) {
+    for (const ValueId v : beginning[s]) {
+      if (const ValueId before = overwritten_by(plan, v); before) {
+        taken[before] = true;
+        plan.homes[v].offset = plan.homes[before].offset;
+      } else {
+        plan.homes[v].offset = holes.take(bytes_of(v));
+      }
     }
-    if (const ValueId before = overwritten_by(plan, v); before) {
-      taken[before] = true;
-      plan.homes[v].offset = plan.homes[before].offset;
-    } else {
-      plan.homes[v].offset = holes.take(bytes_of(v));
-    }
-    ending.push_back(v);
-    std::push_heap(ending.begin(), ending.end(), later);
+    for (const ValueId v : ending[s])
+      if (!taken[v]) holes.give(plan.homes[v].offset, bytes_of(v));
   }
   plan.arena_bytes = holes.end();
 }

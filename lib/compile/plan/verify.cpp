@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory_resource>
 
 #include "compile/fuse/verify.h"
 #include "compile/ir/broken.h"
@@ -227,7 +228,8 @@ class Verifier {
   IdVector<ValueId, int> uses_;
   IdVector<ValueId, std::uint8_t> is_there_;
   IdVector<NodeId, std::uint8_t> done_;
-  std::map<std::int64_t, Tag> arena_;   // by where they begin
+  std::pmr::unsynchronized_pool_resource memory_;
+  std::pmr::map<std::int64_t, Tag> arena_{&memory_};   // by where they begin
   std::vector<std::pair<const detail::VariableCell*, ValueId>> borrowed_reads_;
   std::vector<const StoreNode*> pending_;
   NodeId at_, last_of_variables_;

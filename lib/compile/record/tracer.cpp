@@ -98,18 +98,22 @@ const Access* Tracer::find(const Tensor& x) const {
   const std::uint32_t place = place_of_known(x);
   return place ? &accesses_[place - 1] : nullptr;
 }
-// The same of what is read: attempts remember what was there before them.
+// The same of what is read, which attempts remember.
 const Access* Tracer::use(const Tensor& x) {
   const std::uint32_t place = place_of_known(x);
   if (!place) return nullptr;
-  std::uint32_t at = place;
-  for (Attempt* a = attempt_; a; a = a->around) {
-    while (at > a->accesses && bases_[at - 1] != at)   // a view that the attempt has made
-      at = bases_[at - 1];
-    if (at > a->accesses) break;
-    a->used.push_back(at);
-  }
+  if (attempt_) read_.push_back(place);
   return &accesses_[place - 1];
+}
+// What the attempt has read of what was there before it.
+std::vector<Access> Tracer::used_by(const Attempt& a) const {
+  std::vector<Access> used;
+  for (std::uint32_t at : std::span(read_).subspan(a.used)) {
+    while (at > a.accesses && bases_[at - 1] != at)   // a view that the attempt has made
+      at = bases_[at - 1];
+    if (at <= a.accesses && !is_constant(accesses_[at - 1])) used.push_back(accesses_[at - 1]);
+  }
+  return used;
 }
 
 // What the function was told is thrown again at the end, in case that it has caught it: it has taken another
@@ -284,7 +288,9 @@ bool Tracer::attempt(const std::function<void()>& f) {
   }
   const Program::Mark before = program_.mark();
   const std::size_t named = named_.size();
-  Attempt attempt{.around = attempt_, .accesses = accesses_.size(), .keys = program_.keys().size()};
+  if (!attempt_) read_.clear();
+  Attempt attempt{
+      .around = attempt_, .accesses = accesses_.size(), .keys = program_.keys().size(), .used = read_.size()};
   {
     const Restored inner(attempt_, &attempt);
     f();
@@ -302,9 +308,7 @@ bool Tracer::attempt(const std::function<void()>& f) {
   program_.back_to(before);
   if (attempt.stores) stores_ = std::move(*attempt.stores);
   if (attempt.values) values_ = std::move(*attempt.values);
-  used_.clear();
-  for (const std::uint32_t place : attempt.used)
-    if (!is_constant(accesses_[place - 1])) used_.push_back(accesses_[place - 1]);
+  used_ = used_by(attempt);
   used_keys_ = std::move(attempt.used_keys);
   used_variables_ = attempt.used_variables;
   return false;
@@ -351,13 +355,13 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
 void Tracer::run_composite(const Call& c, std::span<Tensor> y,
                            void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
-  const bool is_made_of_ops = attempt([&] {
+  const auto by_ops = [&] {
     const Restored call(call_, &c);
     kernel(c, y);
     for (const Tensor& t : y)
       if (!find(t)) attempt_->given_up = true;
-  });
-  if (is_made_of_ops) return;
+  };
+  if (attempt(std::ref(by_ops))) return;
   require_given(c.op.name, node.in, node.key);
   if (used_variables_)
     refuse(

@@ -64,8 +64,8 @@ class Tracer final : public Trace {
   struct Attempt {
     Attempt* around;
     std::size_t accesses, keys;   // that were there before
+    std::size_t used;             // as many as read_ had
     bool given_up = false;
-    std::vector<std::uint32_t> used = {};   // of these accesses, by their places
     std::vector<KeyId> used_keys = {};
     bool used_variables = false;
     // As they were before, once they change.
@@ -75,6 +75,7 @@ class Tracer final : public Trace {
   /// Valid until the next tensor gets a name.
   const Access* find(const Tensor& x) const;
   const Access* use(const Tensor& x);
+  std::vector<Access> used_by(const Attempt& a) const;
   std::uint32_t place_of_known(const Tensor& x) const;
   Access access_to(const Tensor& x, std::string_view reader);
   void require_no_capture(const Tensor& x, std::string_view reader);
@@ -122,9 +123,10 @@ class Tracer final : public Trace {
   Values values_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> named_;   // ids in the order in which they got values,
                                                                  // and their places before
-  bool blind_ = false;           // a kernel or an action runs: nothing is recorded
-  Attempt* attempt_ = nullptr;   // the innermost
-  std::vector<Access> used_;     // by the last attempt that was given up, of what was there before it
+  bool blind_ = false;                // a kernel or an action runs: nothing is recorded
+  Attempt* attempt_ = nullptr;        // the innermost
+  std::vector<std::uint32_t> read_;   // while there is one: what is read, by places in accesses_
+  std::vector<Access> used_;          // by the last attempt that was given up, of what was there before it
   std::vector<KeyId> used_keys_;
   bool used_variables_ = false;
   const Call* call_ = nullptr;                // of the kernel that runs
