@@ -54,7 +54,7 @@ struct Table {
   void add(const Node& node) {
     if (node.variable)
       count(node.path, *node.variable);
-    else if (!node.path.empty())
+    else if (!node.shared && !node.path.empty())
       add_layer(node);
   }
 

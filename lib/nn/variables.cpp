@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/format.h"
+
 namespace tapedeck::nn {
 namespace {
 
@@ -46,20 +48,44 @@ void Collector::add(const Node& node) {
 std::vector<NamedVariable> Collector::take() { return std::move(state_->found); }
 
 struct Copier::State {
-  std::unordered_map<std::uint64_t, Variable> copies;   // by the id of the original
+  std::unordered_map<std::uint64_t, Variable>
+      variables;   // copies, by the id of the original; copies by their own
+  std::unordered_map<const void*, std::shared_ptr<void>> pointees;   // the same by addresses
+  std::unordered_set<const void*> originals;                         // where variables of the original are
 };
 
 Copier::Copier() : state_(new State) {}
 Copier::~Copier() = default;
 
+void Copier::note(const Node& node) {
+  if (node.variable) state_->originals.insert(node.variable);
+}
+
 void Copier::replace(const Node& node) {
+  if (node.shared) return copy_pointee(node);
   if (!node.variable) return;
+  if (state_->originals.contains(node.variable))
+    throw_error<ArgumentError>(
+        "copy: member \"{}\" is one of the original, which the copy refers to by a pointer; hold it by value "
+        "or by a std::shared_ptr to its own type",
+        node.path);
   const Variable& v = *node.variable;
-  const auto [at, is_new] = state_->copies.try_emplace(v.id(), v);
-  if (is_new)
-    at->second =
-        Variable(v.value(), {.name = v.name(), .trainable = v.trainable(), .constraint = v.constraint()});
-  *node.variable = at->second;
+  const auto [at, is_new] = state_->variables.try_emplace(v.id(), v);
+  if (is_new) {
+    const Variable own(v.value(),
+                       {.name = v.name(), .trainable = v.trainable(), .constraint = v.constraint()});
+    at->second = own;
+    state_->variables.emplace(own.id(), own);   // which another pointer may lead to
+    *node.variable = own;
+  } else {
+    *node.variable = at->second;
+  }
+}
+
+void Copier::copy_pointee(const Node& node) {
+  auto [at, is_new] = state_->pointees.try_emplace(node.address);
+  if (is_new) at->second = node.shared->copy();
+  if (at->second) return node.shared->point_to(at->second);   // else the variables in it will tell
 }
 
 }   // namespace detail

@@ -48,7 +48,7 @@ struct Everything {
   std::shared_ptr<Block> shared = std::make_shared<Block>(block(key, 1));
   std::tuple<int, nn::LayerNorm> mixed{3, 4};
   std::variant<Variable, nn::LayerNorm> either = nn::LayerNorm(5);
-  std::function<Tensor(const Tensor&)> activation = relu;
+  nn::Layer activation = relu;
   Closed closed{key};
   std::vector<double> numbers = {1, 2};
   Tensor constant = ones({3});
@@ -152,6 +152,61 @@ TEST_CASE("what members share is listed once, and shared in a copy") {
 
   const nn::BatchNorm norm(2);
   CHECK_FALSE(nn::copy(norm).mean.trainable());
+}
+
+TEST_CASE("what pointers share is copied once, and never changed in the original") {
+  struct Encoder {
+    nn::Dense dense{2, 2, kKey};
+  };
+  struct Shared {
+    std::shared_ptr<Encoder> a = std::make_shared<Encoder>(), b = a;
+    std::vector<std::shared_ptr<nn::Dense>> list = {std::make_shared<nn::Dense>(2, 2, kKey), nullptr};
+    nn::Dense tied = a->dense;
+    std::shared_ptr<const Encoder> sizes = a;   // passed over
+  };
+  const Shared original;
+  CHECK(names_of(nn::variables(original)) ==
+        std::vector<std::string>{"a/dense/kernel", "a/dense/bias", "list/0/kernel", "list/0/bias"});
+  const std::vector<NamedVariable> before = nn::variables(original);
+  const Shared copy = nn::copy(original);
+  const std::vector<NamedVariable> own = nn::variables(copy);
+  CHECK(names_of(own) == names_of(before));
+  CHECK(copy.a == copy.b);
+  CHECK(copy.tied.kernel == copy.a->dense.kernel);
+  CHECK(copy.a != original.a);
+  const std::vector<NamedVariable> after = nn::variables(original);
+  REQUIRE(after.size() == before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CHECK(after[i].variable == before[i].variable);
+    CHECK_FALSE(own[i].variable == before[i].variable);
+    CHECK(same_bits(own[i].variable, before[i].variable));
+    own[i].variable.assign(zeros(own[i].variable.shape()));
+  }
+  CHECK(original.a->dense.kernel == original.tied.kernel);
+  CHECK(worst(original.a->dense.kernel, zeros({2, 2})) > 0);
+}
+
+namespace {
+struct Base {
+  nn::Dense dense{2, 2, kKey};
+  virtual ~Base() = default;
+  template <class Visit> void for_each_member(const Visit& visit) { visit("dense", dense); }
+};
+}   // namespace
+TEST_CASE("a copy that could not have all of its members for itself is refused") {
+  struct Network {
+    nn::Dense first{2, 2, kKey};
+    std::shared_ptr<Base> second = std::make_shared<Base>();
+  };
+  const Network network;
+  const std::vector<NamedVariable> before = nn::variables(network);
+  CHECK_THROWS_WITH(
+      nn::copy(network),
+      "copy: member \"second/dense/kernel\" is one of the original, which the copy refers to by "
+      "a pointer; hold it by value or by a std::shared_ptr to its own type");
+  const std::vector<NamedVariable> after = nn::variables(network);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    CHECK(after[i].variable == before[i].variable);
 }
 
 TEST_CASE("checkpoints and optimizers take the variables of a network") {

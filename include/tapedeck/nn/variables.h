@@ -32,7 +32,7 @@ class TAPEDECK_EXPORT Collector {
   std::unique_ptr<State> state_;
 };
 
-/// A new variable with the value and options of v; the same one each time for the same v.
+/// Makes the variables of a copy its own.
 class TAPEDECK_EXPORT Copier {
  public:
   Copier();
@@ -40,10 +40,15 @@ class TAPEDECK_EXPORT Copier {
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
+  /// Of the original, each node; then of the copy. A variable becomes a new one with its value and options,
+  /// the same for the same one; a std::shared_ptr points to a copy, the same for the same address. Throws
+  /// ArgumentError, and leaves the original as it is, where the copy has not all of its members for itself.
+  void note(const Node& node);
   void replace(const Node& node);
 
  private:
   struct [[gnu::visibility("hidden")]] State;
+  void copy_pointee(const Node& node);
   std::unique_ptr<State> state_;
 };
 
@@ -72,11 +77,13 @@ TAPEDECK_EXPORT std::function<bool(const Variable&)> among(std::vector<NamedVari
 TAPEDECK_EXPORT std::int64_t element_count(const std::vector<NamedVariable>& variables);
 
 /// A copy with variables of its own, which begin with the present values. The copies that the language makes
-/// share their variables. What members shared they share in the copy. Not for networks that hold layers by
-/// std::shared_ptr, whose copies share the layers.
+/// share their variables, and what a std::shared_ptr points to. What members shared they share in the copy.
+/// Throws ArgumentError where a member refers to a layer of the original in another way: by a
+/// std::shared_ptr to a base class or to what has no copies, or by another pointer that copies share.
 template <class Network> Network copy(const Network& network) {
   Network result = network;
   detail::Copier copier;
+  detail::walk(const_cast<Network&>(network), {}, [&](const detail::Node& node) { copier.note(node); });
   detail::walk(result, {}, [&](const detail::Node& node) { copier.replace(node); });
   return result;
 }

@@ -10,12 +10,23 @@
 
 namespace tapedeck::nn::detail {
 
-/// What a walk meets: a struct, before its members, or a variable.
+/// A std::shared_ptr that is a member.
+class SharedMember {
+ public:
+  virtual ~SharedMember() = default;
+  /// A copy of what it points to; null where its type has no copies, or is a base class.
+  virtual std::shared_ptr<void> copy() const = 0;
+  virtual void point_to(const std::shared_ptr<void>& other) const = 0;
+};
+
+/// What a walk meets: a struct, before its members, a variable, or a std::shared_ptr, before what it points
+/// to.
 struct Node {
   const std::string& path;   // "encoder/0/attention"; "" for the network itself
-  std::string_view type;     // "Dense"; "" for a variable
-  const void* address;
-  Variable* variable;   // null for a struct
+  std::string_view type;     // "Dense"; "" for a variable and a pointer
+  const void* address;       // of what a pointer points to
+  Variable* variable;        // null for anything else
+  const SharedMember* shared = nullptr;
 };
 using Visit = std::function<void(const Node&)>;
 
@@ -32,6 +43,11 @@ concept PointsToMember = requires(T& x) {
   x.operator->();
   {x ? 0 : 1};
 };
+template <class T> inline constexpr bool is_shared_ptr = false;
+template <class T> inline constexpr bool is_shared_ptr<std::shared_ptr<T>> =
+    std::is_object_v<T> && !std::is_array_v<T>;
+template <class T> inline constexpr bool is_function = false;
+template <class F> inline constexpr bool is_function<std::function<F>> = true;
 template <class T>
 concept ListOfMembers =
     !std::convertible_to<T&, std::string_view> && !std::derived_from<T, Tensor> && requires(T & x) {
@@ -48,10 +64,27 @@ concept MapEntry = requires(T& x) {
 };
 /// Called with a tensor, but its members cannot be seen: a class with a constructor or private members.
 template <class T>
-concept ClosedLayer = std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> &&
-                      !std::is_constructible_v<T, std::nullptr_t> && std::invocable<T&, const Tensor&>;
+concept ClosedLayer =
+    std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> && std::invocable<T&, const Tensor&>;
 
 template <class T> void walk(T& x, const std::string& path, const Visit& visit);
+
+template <class T> class SharedMemberOf final : public SharedMember {
+ public:
+  explicit SharedMemberOf(std::shared_ptr<T>& pointer) : pointer_(pointer) {}
+  std::shared_ptr<void> copy() const override {
+    if constexpr (std::is_copy_constructible_v<T> && !std::is_polymorphic_v<T>)
+      return std::make_shared<T>(*pointer_);
+    else
+      return nullptr;
+  }
+  void point_to(const std::shared_ptr<void>& other) const override {
+    pointer_ = std::static_pointer_cast<T>(other);
+  }
+
+ private:
+  std::shared_ptr<T>& pointer_;
+};
 
 inline std::string join(const std::string& path, std::string_view name) {
   return path.empty() ? std::string(name) : path + '/' + std::string(name);
@@ -90,6 +123,13 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     x.for_each_member([&](std::string_view name, auto& member) { walk(member, join(path, name), visit); });
   } else if constexpr (ListOfMembers<T>) {
     walk_list(x, path, visit);
+  } else if constexpr (is_shared_ptr<T>) {
+    if constexpr (!std::is_const_v<typename T::element_type>)
+      if (x) {
+        const SharedMemberOf shared(x);
+        visit({path, {}, x.get(), nullptr, &shared});
+        walk(*x, path, visit);
+      }
   } else if constexpr (PointsToMember<T>) {
     if (x) walk(*x, path, visit);
   } else if constexpr (TupleOfMembers<T>) {
@@ -103,7 +143,10 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     visit({path, type_name<T>(), &x, nullptr});
     walk_fields(x, path, visit);
   } else {
-    static_assert(!ClosedLayer<T>,
+    static_assert(!is_function<T> || !ClosedLayer<T>,
+                  "the variables of a layer in a std::function cannot be seen: make it an nn::Layer, which "
+                  "holds any layer, function or lambda");
+    static_assert(is_function<T> || !ClosedLayer<T>,
                   "the members of this layer cannot be seen: make it an aggregate, or give it a member "
                   "template for_each_member(visit) that calls visit(name, member) for each");
   }
