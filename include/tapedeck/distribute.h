@@ -33,7 +33,8 @@ struct Replica {
 /// - compute_gradients and minimize multiply gradients by 1 / count if the reduction is mean. If you use
 ///   a tape directly, call scale_loss.
 /// All replicas must take the same steps in the same order with the same optimizers. All may read variables;
-/// variables change only in steps.
+/// variables change only in steps, and where nn::BatchNorm in training waits for all replicas. An assignment
+/// to a variable that the replica has not made itself throws GradientError, but with SkipAggregation.
 class TAPEDECK_EXPORT Replicas {
  public:
   /// Throws ArgumentError if count is below 1, the number of threads is below 0, or the reduction is not a

@@ -35,6 +35,7 @@ struct ThreadState {
   Observer* observer = nullptr;           // innermost observer of ops and rules
   Trace* trace = nullptr;                 // of the function that is recorded
   Communicator* communicator = nullptr;   // set where the thread is a replica, or runs replicas
+  std::uint64_t replica = 0;   // where it shares variables with other replicas: its number among all
 };
 static_assert(sizeof(ThreadState) <= 128);
 

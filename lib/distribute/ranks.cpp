@@ -42,7 +42,7 @@ bool is_same(const Gradient& a, const Gradient& b) {
 class RankCommunicator final : public Communicator {
  public:
   RankCommunicator(Replica replica, const RanksOptions& options, MPI_Comm comm)
-      : Communicator(options.reduction, replica.count),
+      : Communicator(options.reduction, replica, Variables::own),
         rank_(replica.index),
         options_(options),
         tree_(comm, replica) {}
@@ -89,16 +89,20 @@ class RankCommunicator final : public Communicator {
     }());
   }
 
-  Tensor sum(const Tensor& own) override {
-    if (!own.defined()) throw_error<ArgumentError>("sum_over_replicas: rank {}: x is undefined", rank_);
+  Tensor sum(const Tensor& own, const Collective& collective) override {
+    if (!own.defined()) throw_error<ArgumentError>("{}: rank {}: x is undefined", collective.name, rank_);
     if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64)
-      throw_error<DTypeError>("sum_over_replicas: x is {}; use astype", own.spec());
+      throw_error<DTypeError>("{}: x is {}; use astype", collective.name, own.spec());
     const std::string dense(1, kDense);
-    agree({.name = std::string(kSum),
+    agree({.name = std::string(collective.name),
            .subjects = {fmt::format("x {}", own.spec())},
            .kinds = dense,
-           .min_kinds = dense});
-    return sums_of({own}, {"x"})[0];
+           .min_kinds = dense},
+          During::pass);
+    const Tensor sum = sums_of({own}, {"x"})[0];
+    const RecordingScope unrecorded(nullptr);
+    if (collective.then) collective.then(sum);
+    return sum;
   }
 
   /// After the last step: throws if another rank takes one more.
@@ -199,10 +203,11 @@ class RankCommunicator final : public Communicator {
     return true;
   }
 
-  Plan agree(Plan plan) {
+  // A sum inside of a pass leaves its early buckets in flight.
+  enum class During { pass, step };
+  Plan agree(Plan plan, During during = During::step) {
     const std::string what = plan.name;
-    const bool together = what != kSum;   // a sum inside of a pass leaves its early buckets in flight
-    plan.sent = together && traffic_.early;
+    plan.sent = during == During::step && traffic_.early;
     for (const int c : tree_.children)
       plan.merge(Plan::of(receive_text(c, what)), rank_, c);
     if (tree_.parent >= 0) {
@@ -476,7 +481,6 @@ class RankCommunicator final : public Communicator {
     }
   }
 
-  static constexpr std::string_view kSum = "sum_over_replicas";
   const int rank_;
   const RanksOptions options_;
   const Tree tree_;

@@ -20,7 +20,8 @@ namespace {
 /// A replica's contribution to a collective operation.
 struct Contribution {
   std::string_view name;
-  const void* of;   // must be the same for all replicas, such as the optimizer
+  std::string_view kind;
+  const void* of;   // must be the same for all replicas: an object of this kind
   const void* own;
   // Performs the operation for all replicas.
   std::function<void(std::span<const Contribution* const> contributions)> run;
@@ -35,9 +36,8 @@ void check_same(std::span<const Contribution* const> contributions) {
           contributions[i]->name, i, contributions[0]->name);
     if (contributions[i]->of != contributions[0]->of)
       throw_error<GradientError>(
-          "{}: replica {} has another optimizer than replica 0; all replicas take the same steps in the same "
-          "order",
-          contributions[i]->name, i);
+          "{}: replica {} has another {} than replica 0; all replicas take the same steps in the same order",
+          contributions[i]->name, i, contributions[i]->kind);
   }
 }
 
@@ -191,25 +191,26 @@ class ThreadCommunicator final : public Communicator {
   struct Term {
     const Tensor& x;
     Tensor& sum;
+    const Collective& collective;
   };
 
  public:
   ThreadCommunicator(Group& group, Replica replica, LossReduction reduction)
-      : Communicator(reduction, replica.count), group_(group), replica_(replica) {}
+      : Communicator(reduction, replica, Variables::shared), group_(group), replica_(replica) {}
 
   void step(const StepTogether& own) override {
     const std::string caller = fmt::format("apply_gradients: replica {}", replica_.index);
     for (const GradientAndVariable& p : own.pairs)
       if (p.gradient.defined()) own.check(p, caller);
-    group_.synchronize(replica_.index, {"apply_gradients", own.optimizer, &own, step_all});
+    group_.synchronize(replica_.index, {"apply_gradients", "optimizer", own.optimizer, &own, step_all});
   }
 
-  Tensor sum(const Tensor& own) override {
+  Tensor sum(const Tensor& own, const Collective& collective) override {
     if (!own.defined())
-      throw_error<ArgumentError>("sum_over_replicas: replica {}: x is undefined", replica_.index);
+      throw_error<ArgumentError>("{}: replica {}: x is undefined", collective.name, replica_.index);
     Tensor sum;
-    const Term term{own, sum};
-    group_.synchronize(replica_.index, {"sum_over_replicas", nullptr, &term, sum_all});
+    const Term term{own, sum, collective};
+    group_.synchronize(replica_.index, {collective.name, "layer", collective.of, &term, sum_all});
     return sum;
   }
 
@@ -237,17 +238,19 @@ class ThreadCommunicator final : public Communicator {
       return *static_cast<const Term*>(contributions[i]->own);
     };
     const Spec first = of(0).x.spec();
+    const std::string_view name = of(0).collective.name;
     std::vector<Gradient> terms;
     for (std::size_t i = 0; i < contributions.size(); ++i) {
       const Spec spec = of(i).x.spec();
       if (spec.dtype != first.dtype)
-        throw_error<DTypeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
+        throw_error<DTypeError>("{}: x is {} on replica 0, {} on replica {}", name, first, spec, i);
       if (spec.shape != first.shape)
-        throw_error<ShapeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
+        throw_error<ShapeError>("{}: x is {} on replica 0, {} on replica {}", name, first, spec, i);
       terms.emplace_back(of(i).x);
     }
     const RecordingScope unrecorded(nullptr);
     const Tensor sum = sum_in_tree(std::move(terms)).dense();
+    if (of(0).collective.then) of(0).collective.then(sum);
     for (std::size_t i = 0; i < contributions.size(); ++i)
       of(i).sum = sum;
   }
@@ -259,15 +262,15 @@ class ThreadCommunicator final : public Communicator {
 /// The communicator of the thread that called run(), on which collective operations are errors.
 class NoReplica final : public Communicator {
  public:
-  NoReplica() : Communicator(LossReduction::sum, 1) {}
+  NoReplica() : Communicator(LossReduction::sum, {0, 1}, Variables::own) {}
   void step(const StepTogether&) override {
     throw GradientError(
         "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with "
         "SkipAggregation for gradients that are summed already");
   }
-  Tensor sum(const Tensor&) override {
-    throw GradientError(
-        "sum_over_replicas: this is no replica, but the thread that runs them; call it in a replica");
+  Tensor sum(const Tensor&, const Collective& collective) override {
+    throw_error<GradientError>("{}: this is no replica, but the thread that runs them; call it in a replica",
+                               collective.name);
   }
 };
 
@@ -308,7 +311,12 @@ Tensor sum_over_replicas(const Tensor& x) {
   return thread_state.communicator ? thread_state.communicator->sum(x) : x;
 }
 
-SkipAggregation::SkipAggregation() : communicator_(std::exchange(thread_state.communicator, nullptr)) {}
-SkipAggregation::~SkipAggregation() { thread_state.communicator = communicator_; }
+SkipAggregation::SkipAggregation() : communicator_(std::exchange(thread_state.communicator, nullptr)) {
+  thread_state.replica = 0;
+}
+SkipAggregation::~SkipAggregation() {
+  thread_state.communicator = communicator_;
+  thread_state.replica = communicator_ ? communicator_->number() : 0;
+}
 
 }   // namespace tapedeck

@@ -2,6 +2,8 @@
 #include "tapedeck/nn/normalization.h"
 
 #include "core/format.h"
+#include "optim/communicator.h"
+#include "tape/variable.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
@@ -47,21 +49,73 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
   return detail::noted(this, "GroupNorm", reshape(normal, x.shape()) * scale + offset);
 }
 
+namespace {
+
+// A layer that the replica has made itself is no other one's.
+bool is_shared(const Variable& v) {
+  return thread_state.communicator && (thread_state.replica == 0 || v.cell().replica != thread_state.replica);
+}
+
+// Of a part of a batch, beside those of the other replicas: mean, sum of squared deviations, count.
+Tensor in_table(const tapedeck::BatchNorm& batch, double n, Replica replica) {
+  const auto wide = [](const Tensor& x) { return reshape(astype(x, DType::f64), {1, -1}); };
+  const Tensor row = concat({wide(batch.mean), wide(batch.saved_variance) * n, tensor({{n}}, DType::f64)}, 1);
+  const std::int64_t width = row.shape()[1];
+  return concat({zeros({replica.index, width}, DType::f64), row,
+                 zeros({replica.count - 1 - replica.index, width}, DType::f64)},
+                0);
+}
+
+struct Moments {
+  Tensor mean, variance;
+};
+// Of all parts: Chan, Golub and LeVeque 1979.
+Moments of_all_parts(const Tensor& table, std::int64_t channels) {
+  const auto columns = [&](std::int64_t first, std::int64_t n) {
+    return slice(table, {0, first}, {table.shape()[0], n});
+  };
+  const Tensor means = columns(0, channels), n = columns(2 * channels, 1), all = sum(n);
+  const Tensor mean = sum(means * n, {0}) / all;
+  const Tensor squares = sum(columns(channels, channels) + n * square(means - mean), {0});
+  return {mean, squares / maximum(all - 1, 1)};
+}
+
+}   // namespace
+
 BatchNorm::BatchNorm(std::int64_t channels_, const BatchNormOptions& options)
     : channels(channels_),
       momentum(options.momentum),
       epsilon(options.epsilon),
       scale(detail::new_constant("batch_norm", "scale", channels, 1, options.dtype)),
       offset(detail::new_constant("batch_norm", "offset", channels, 0, options.dtype)),
-      mean(detail::new_constant("batch_norm", "mean", channels, 0, options.dtype, false)),
-      variance(detail::new_constant("batch_norm", "variance", channels, 1, options.dtype, false)) {}
+      mean(detail::new_constant("batch_norm", "mean", channels, 0, computed_in(options.dtype), false)),
+      variance(
+          detail::new_constant("batch_norm", "variance", channels, 1, computed_in(options.dtype), false)) {
+  if (!(momentum >= 0 && momentum <= 1))
+    throw_error<ArgumentError>("batch_norm: momentum is {}; use a number from 0 to 1", momentum);
+}
 Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
   if (!run.training)
     return detail::noted(this, "BatchNorm", batch_norm_inference(x, scale, offset, mean, variance, epsilon));
   tapedeck::BatchNorm batch = batch_norm(x, scale, offset, epsilon);
   const StopRecording pause;
-  mean.assign(momentum * mean.value() + (1 - momentum) * batch.mean);
-  variance.assign(momentum * variance.value() + (1 - momentum) * batch.variance);
+  const auto follow = [&](const Moments& m) {
+    const auto move = [&](const Variable& running, const Tensor& now) {
+      running.assign(momentum * running.value() + (1 - momentum) * astype(now, running.dtype()));
+    };
+    move(mean, m.mean), move(variance, m.variance);
+  };
+  if (!is_shared(mean)) {
+    follow({batch.mean, batch.variance});
+  } else {
+    Communicator& all = *thread_state.communicator;
+    const auto n = static_cast<double>(x.size() / channels);
+    all.sum(in_table(batch, n, all.replica()), {"batch_norm", &mean.cell(), [&](const Tensor& table) {
+                                                  follow(table.shape()[0] == 1
+                                                             ? Moments{batch.mean, batch.variance}
+                                                             : of_all_parts(table, channels));
+                                                }});
+  }
   return detail::noted(this, "BatchNorm", std::move(batch.y));
 }
 

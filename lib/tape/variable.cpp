@@ -43,6 +43,7 @@ std::atomic<std::uint64_t> variables{0};
 const Variable& update(const Variable& v, std::string_view what, const Operand& by,
                        Tensor (*op)(Operand, Operand)) {
   detail::VariableCell& cell = v.cell();
+  detail::check_not_shared(cell, what);
   detail::note_access(cell);
   if (thread_state.trace) thread_state.trace->on_read(cell, cell.value);
   const RecordingScope unrecorded(nullptr);
@@ -66,6 +67,14 @@ void detail::check_value(const VariableCell& cell, std::string_view what, const 
                             value.spec());
 }
 
+void detail::check_not_shared(const VariableCell& cell, std::string_view what) {
+  if (thread_state.replica != 0 && cell.replica != thread_state.replica) [[unlikely]]
+    throw_error<GradientError>(
+        "{}: variable \"{}\" is shared by replicas, and this is the thread of one of them; change it in a "
+        "step, or in the function with SkipAggregation where no other replica uses it",
+        what, cell.name);
+}
+
 void detail::note_access(VariableCell& cell) {
   if (thread_state.notes && cell.trainable) [[unlikely]]
     thread_state.notes->note(Variable(cell.shared_from_this()));
@@ -77,6 +86,7 @@ Variable::Variable(const Tensor& initial, VariableOptions options)
   cell_->name = options.name.empty() ? "variable" : std::move(options.name);
   cell_->trainable = options.trainable && is_trainable(initial.dtype());
   cell_->id = variables.fetch_add(1, std::memory_order_relaxed);
+  cell_->replica = thread_state.replica;
   cell_->value = share(initial);
   cell_->handle = shape_only(initial.spec());
   cell_->handle.handle()->saved = false;
@@ -105,6 +115,7 @@ Tensor Variable::value() const {
 
 void Variable::assign(const Tensor& value) const {
   detail::check_value(*cell_, "assign", value);
+  detail::check_not_shared(*cell_, "assign");
   detail::note_access(*cell_);
   cell_->value = share(value);
   if (thread_state.trace) thread_state.trace->on_assign(*cell_);

@@ -8,7 +8,11 @@
 #include "message_of.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/gradient_transform.h"
+#include "tapedeck/moving_average.h"
+#include "tapedeck/nn/dense.h"
 #include "tapedeck/nn/fit.h"
+#include "tapedeck/nn/normalization.h"
+#include "tapedeck/nn/sequential.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 
@@ -497,4 +501,75 @@ TEST_CASE("replicas refuse odd options", "[threads]") {
   CHECK(message_of<ArgumentError>([] { Replicas(2, {.reduction = static_cast<LossReduction>(2)}); }) ==
         "replicas: 2 is no reduction; use one of sum, mean");
   CHECK(message_of<ArgumentError>([] { kFour.run({}); }) == "run: the replicas' function is empty");
+}
+
+TEST_CASE("running statistics are those of the batches of all replicas", "[threads]") {
+  const Tensor x = random::normal({24, 5}, {.seed = 1}) * 3 + 7;
+  const auto run = [&](const Replicas& replicas) {
+    const nn::BatchNorm norm(5, {.momentum = 0.5});
+    replicas.run([&](Replica r) {
+      for (int i = 0; i < 20; ++i)
+        norm(part(x * (1 + i % 3), r), {.training = true});
+    });
+    std::vector<double> all = norm.mean.value().to_vector();
+    const std::vector<double> variance = norm.variance.value().to_vector();
+    all.insert(all.end(), variance.begin(), variance.end());
+    return all;
+  };
+  const nn::BatchNorm whole(5, {.momentum = 0.5});
+  for (int i = 0; i < 20; ++i)
+    whole(x * (1 + i % 3), {.training = true});
+  for (int count = 1; count <= 4; ++count) {
+    CAPTURE(count);
+    const std::vector<double> first = run(Replicas(count));
+    for (int i = 0; i < 5; ++i) {
+      CHECK(first[static_cast<std::size_t>(i)] ==
+            Approx(whole.mean.value().to_vector()[static_cast<std::size_t>(i)]).epsilon(1e-6));
+      CHECK(first[static_cast<std::size_t>(5 + i)] ==
+            Approx(whole.variance.value().to_vector()[static_cast<std::size_t>(i)]).epsilon(1e-5));
+    }
+    for (int threads = 1; threads <= count; ++threads)
+      CHECK(run(Replicas(count, {.threads = threads})) == first);
+  }
+}
+
+TEST_CASE("a network with batch normalization is trained by replicas", "[threads]") {
+  const auto trained = [](const Replicas& replicas) {
+    const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2});
+    const nn::Sequential net{nn::Dense(6, 8, {.seed = 3}), nn::BatchNorm(8), relu,
+                             nn::Dense(8, 3, {.seed = 4})};
+    Momentum momentum({.learning_rate = 0.1, .momentum = 0.9});
+    replicas.run([&](Replica r) {
+      for (int i = 0; i < 50; ++i)
+        momentum.minimize([&] { return mean(square(net(part(x, r), {.training = true}) - part(y, r))); });
+    });
+    return net(x).to_vector();
+  };
+  for (int count = 1; count <= 4; ++count)
+    CHECK(trained(Replicas(count)) == trained(Replicas(count, {.threads = 1})));
+}
+
+TEST_CASE("a replica may not change a variable that it shares", "[threads]") {
+  const Variable shared(zeros({2}), {.name = "w"}), own[2] = {Variable(zeros({2})), Variable(zeros({2}))};
+  const auto message = [&](const std::function<void()>& change) {
+    return message_of([&] { Replicas(2).run([&](Replica) { change(); }); });
+  };
+  const std::string text =
+      ": variable \"w\" is shared by replicas, and this is the thread of one of them; change it in a step, "
+      "or in "
+      "the function with SkipAggregation where no other replica uses it";
+  CHECK(message([&] { shared.assign(ones({2})); }) == "assign" + text);
+  CHECK(message([&] { shared.assign_add(ones({2})); }) == "assign_add" + text);
+  CHECK(message([&] { shared *= 2; }) == "*=" + text);
+  MovingAverage average(shared);
+  CHECK(message([&] { average.update(ones({2}), 0.5); }) == "assign" + text);
+  CHECK(shared.value().to_vector() == std::vector<double>{0, 0});
+  Replicas(2).run([&](Replica r) {
+    const Variable mine(zeros({2}));
+    mine.assign(ones({2}));
+    const SkipAggregation local;
+    own[r.index].assign(mine.value() * r.index);
+  });
+  CHECK(own[1].value().to_vector() == std::vector<double>{1, 1});
+  shared.assign(ones({2}));
 }

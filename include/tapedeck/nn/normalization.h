@@ -58,18 +58,21 @@ struct TAPEDECK_EXPORT GroupNorm {
 
 /// Options of BatchNorm.
 struct BatchNormOptions {
-  double momentum = 0.99;   // PyTorch's is 1 less this one
+  /// Of the running mean and variance, which need some 1 / (1 - momentum) steps to be of use: PyTorch's 0.1
+  /// is this 0.9, and Keras's 0.99 is for long training.
+  double momentum = 0.9;
   double epsilon = 1e-5;
   DType dtype = DType::f32;
 };
 /// In training, batch_norm over all axes but the last of x [..., channels], and one step of the running mean
 /// and variance: running = momentum · running + (1 - momentum) · the batch's, whose variance is divided by n
-/// - 1. Else batch_norm_inference with these.
+/// - 1. Else batch_norm_inference with these. A replica normalizes by its own part of the batch; the running
+/// mean and variance are those of all parts, so that all replicas must call the layer in training.
 struct TAPEDECK_EXPORT BatchNorm {
   std::int64_t channels;
   double momentum, epsilon;
   Variable scale, offset;    // [channels]
-  Variable mean, variance;   // running, not trainable
+  Variable mean, variance;   // running, not trainable; of f32 in a layer of f16 or bf16
 
   /// Throws ArgumentError for fewer channels than 1.
   explicit BatchNorm(std::int64_t channels_, const BatchNormOptions& options = {});

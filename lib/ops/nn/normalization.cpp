@@ -319,8 +319,19 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
           "batch_norm_inference: not all of scale, offset, mean and variance are one row as long as the last "
           "axis of x: x is {}, they are {}, {}, {} and {}",
           x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
-  const Tensor slope = scale * rsqrt(variance + epsilon);
-  return x * slope + (offset - mean * slope);
+  const DType t = x.dtype();
+  if (mean.dtype() == t) {
+    const Tensor slope = scale * rsqrt(variance + epsilon);
+    return x * slope + (offset - mean * slope);
+  }
+  if (!is_half(t) || mean.dtype() != DType::f32 || variance.dtype() != DType::f32)
+    throw_error<DTypeError>(
+        "batch_norm_inference: x is {}, mean and variance are {} and {}; use the dtype of x, or f32 beside "
+        "f16 "
+        "and bf16",
+        x.spec(), mean.spec(), variance.spec());
+  const Tensor slope = astype(scale, DType::f32) * rsqrt(variance + epsilon);
+  return x * astype(slope, t) + astype(astype(offset, DType::f32) - mean * slope, t);
 }
 
 Tensor local_response_normalization(const Tensor& x, const LocalResponse& options) {
