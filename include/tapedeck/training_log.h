@@ -39,7 +39,8 @@ struct LogField {
 class TAPEDECK_EXPORT TrainingLog {
  public:
   /// Creates the folder when needed, and removes an incomplete last line left by a killed process. Throws
-  /// FileError if the file cannot be opened.
+  /// FileError if the file cannot be opened, and, before anything is changed, where its last line does not
+  /// begin as that of a log.
   explicit TrainingLog(std::string path);
   ~TrainingLog();
   TrainingLog(const TrainingLog&) = delete;

@@ -32,6 +32,27 @@ std::int64_t end_of_lines(const std::string& path) {
   return end_of_lines(file, file.size());
 }
 
+// Where a log goes on: behind its last line. What is no log is left as it is.
+struct Tail {
+  std::int64_t begin;
+  bool is_whole;   // a line without its end
+};
+Tail tail_of(const FileName& name) {
+  constexpr std::int64_t most = 1 << 20;
+  const InputFile file(name);
+  const std::int64_t end = end_of_lines(file, file.size()), n = file.size() - end;
+  const auto text = [&](std::int64_t first, std::int64_t count) {
+    std::string s(static_cast<std::size_t>(count), '\0');
+    file.read(first, s.data(), count);
+    return s;
+  };
+  const bool has_log = end == 0 || text(end_of_lines(file, end - 1), 1) == "{";
+  const std::string begin = text(end, std::min<std::int64_t>(n, 2));
+  if (!has_log || !(begin.empty() || begin == "{" || begin == "{\"" || begin == "{}"))
+    name.fail("is no training log, and is left as it is; give the log a path of its own");
+  return {end, n > 0 && n <= most && nlohmann::json::accept(text(end, n))};
+}
+
 std::string json_of(const auto& value) {
   return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -53,8 +74,12 @@ int open_log(const FileName& name) {
 TrainingLog::TrainingLog(std::string path)
     : path_(std::move(path)), file_(open_log({"training_log", path_})) {
   try {
-    if (::ftruncate(file_, end_of_lines(path_)) != 0)
-      FileName{"training_log", path_}.fail_with_errno("cannot be written");
+    const FileName name{"training_log", path_};
+    const Tail tail = tail_of(name);
+    if (tail.is_whole)
+      append("\n");
+    else if (::ftruncate(file_, tail.begin) != 0)
+      name.fail_with_errno("cannot be written");
   } catch (...) {
     ::close(file_);
     throw;

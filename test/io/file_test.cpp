@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <fstream>
 #include <span>
 
 #include "message_of.h"
@@ -111,4 +112,39 @@ TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") 
   CHECK(folder.files() == 0);
   save_safetensors(folder / "x", tensors);
   CHECK(load_safetensors(folder / "x").tensors.begin()->first == tensors.begin()->first);
+}
+
+TEST_CASE("a log goes on behind its last line, and leaves what is no log as it is", "[files]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
+  const auto read = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string line = "{\"step\":1}\n", next = "{\"step\":2}\n";
+  for (const auto& [text, kept] : std::vector<std::pair<std::string, std::string>>{
+           {"", ""},
+           {line, line},
+           {line + "{\"step\":", line},   // killed while it was written
+           {line + "{", line},
+           {"{\"st", ""},
+           {line + "{\"step\":3}", line + "{\"step\":3}\n"},   // whole but for its end
+           {"{}", "{}\n"}}) {
+    write(text);
+    TrainingLog(path).write({{"step", 2}});
+    CHECK(read() == kept + next);
+  }
+  save_safetensors(path, {{"w", ones({1000})}});
+  const std::string weights = read();
+  for (const std::string& other :
+       {weights, weights + "\n", weights + "\n{", std::string("a,b\n1,2\n"), std::string("a,b\n1,2"),
+        std::string("{\n  \"a\": 1\n}"), std::string("{\n  \"a\": 1\n}\n"), line + "x", std::string("\n"),
+        std::string("{a"), std::string(5000, '\0')}) {
+    write(other);
+    CHECK(message_of<FileError>([&] { TrainingLog log(path); }) ==
+          "training_log: " + path +
+              ": is no training log, and is left as it is; give the log a path of its own");
+    CHECK(read() == other);
+  }
 }
