@@ -87,7 +87,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
   if (options.mask.defined()) scores = masked(scores, options.mask);
   Tensor weights = softmax(scores);
   if (options.run.training && options.dropout != 0)
-    weights = dropout(weights, options.dropout, options.run.key);
+    weights = dropout(weights, options.dropout, detail::key_of(options.run, "attention"));
   return matmul(weights, value);
 }
 

@@ -119,8 +119,18 @@ Tensor Embedding::operator()(const Tensor& ids) const {
   return detail::noted(this, "Embedding", gather(table, ids));
 }
 
+random::Key detail::key_of(const Run& run, std::string_view layer) {
+  if (!run.has_key())
+    throw_error<ArgumentError>(
+        "{}: this run trains and has no key, so that each step would drop the same; pass another key in each "
+        "step, as in {{.training = true, .key = key.split(step)}}",
+        layer);
+  return run.key;
+}
+
 Tensor Dropout::operator()(const Tensor& x, Run run) const {
-  return detail::noted(this, "Dropout", run.training ? tapedeck::dropout(x, rate, run.key) : x);
+  return detail::noted(this, "Dropout",
+                       run.training ? tapedeck::dropout(x, rate, detail::key_of(run, "dropout")) : x);
 }
 
 Tensor Sequential::operator()(const Tensor& x, Run run) const {

@@ -177,6 +177,15 @@ TEST_CASE("dropout and batch normalization depend on the run") {
   const Tensor dropped = dropout(x, {.training = true, .key = {.seed = 2}});
   CHECK(same_bits(dropped, tapedeck::dropout(x, 0.25, {.seed = 2})));
   CHECK(count_nonzero(dropped).item<std::int64_t>() < 800);
+  const nn::Sequential net{nn::Dense(3, 4, kKey), nn::Residual{dropout}};
+  const std::string text =
+      "dropout: this run trains and has no key, so that each step would drop the same; pass another key in "
+      "each "
+      "step, as in {.training = true, .key = key.split(step)}";
+  CHECK_THROWS_WITH(dropout(x, {.training = true}), text);
+  CHECK_THROWS_WITH(net(ones({2, 3}), {.training = true}), text);
+  CHECK_NOTHROW(dropout(x, {.training = true, .key = {}}));
+  CHECK_NOTHROW(net(ones({2, 3})));
 }
 
 TEST_CASE("layers are called in order, with keys of their own") {
