@@ -5,6 +5,7 @@
 #include "compile/plan/plan.h"
 #include "compile/plan/verify.h"
 #include "compile/replay/replay.h"
+#include "compile/replay/small_node.h"
 #include "random_programs.h"
 #include "tape/variable.h"
 #include "tapedeck/variable.h"
@@ -164,6 +165,36 @@ TEST_CASE("a fault in a group's code is found, or changes no bit", "[program]") 
   CHECK(counts.found > 2000);
 }
 
+TEST_CASE("code that leaves its tables, or does not end, is found", "[program]") {
+  using Kind = GroupInstruction::Kind;
+  RandomProgram program(DType::f32, 40, 3, false);
+  for (int k = 0; k < 14; ++k)
+    program.add_node();
+  program.choose_outputs();
+  ProgramBuilder& b = program.b;
+  const Steps steps = b.steps();
+  const IdVector<ValueId, bool> kept = b.kept(steps);
+  int checked = 0;
+  for (const Step& step : steps) {
+    if (!step.fused) continue;
+    const GroupCode code = make_group_code(b.program, *b.passes, step, kept);
+    const auto is_found = [&](const auto& change) {
+      GroupCode other = code;
+      change(other);
+      return verify(b.program, *b.passes, step, other).has_value();
+    };
+    for (std::size_t i = 0; i + 1 < code.instructions.size(); ++i) {
+      if (code.instructions[i].code < code_of(Kind::arithmetic)) continue;
+      for (const auto place : {&GroupInstruction::a, &GroupInstruction::b, &GroupInstruction::c})
+        CHECK(is_found([&](GroupCode& c) { c.instructions[i].*place = code.size(); }));
+      ++checked;
+    }
+    CHECK(is_found([](GroupCode& c) { c.instructions.pop_back(); }));
+    CHECK(is_found([](GroupCode& c) { c.instructions.insert(c.instructions.end(), {code_of(Kind::end)}); }));
+  }
+  CHECK(checked > 4);
+}
+
 namespace {
 
 std::string fault_of(const Program& p) { return verify(p).value_or(""); }
@@ -241,6 +272,45 @@ TEST_CASE("what comes from variables and steps must lie where it is held", "[pro
   CHECK(fault(read, Home::In::returned) != "");
   CHECK(fault(x, Home::In::returned) != "");
   CHECK(fault(y, Home::In::returned) != "");
+}
+
+TEST_CASE("what reads or changes variables runs in the order in which it was recorded", "[program]") {
+  const Variable w(linspace(-1, 2, 40)), u(linspace(-1, 1, 40));
+  const Spec spec{DType::f32, {40}};
+  Program p;
+  const ValueId x = p.add_argument(spec);
+  const auto read = [&](const Variable& v) {
+    const ValueId y = p.promise(spec);
+    p.define(ReadNode{.cell = v.cell().shared_from_this(), .out = y});
+    return y;
+  };
+  const ValueId first = read(w);
+  p.define(StoreNode{.cell = u.cell().shared_from_this(), .in = p.all_of(x)});
+  p.define(
+      ActionNode{.action = [](std::span<const Tensor>, const random::Key&) { return std::vector<Tensor>(); },
+                 .in = {p.all_of(first)}});
+  p.add_output(p.all_of(read(u)));
+  const Plan right(p);
+  REQUIRE(right.fault.value_or("") == "");
+  REQUIRE(right.steps.size() == 4);
+  for (std::size_t s = 0; s < 4; ++s)
+    for (std::size_t t = s + 1; t < 4; ++t) {
+      Plan plan(p);
+      std::swap(plan.steps[StepId(s)], plan.steps[StepId(t)]);
+      CAPTURE(s, t);
+      CHECK(verify(plan).has_value());
+    }
+}
+
+TEST_CASE("nodes of few elements of f32 and f64 are small ones", "[program]") {
+  const auto is_small = [](DType t, std::int64_t n) {
+    ProgramBuilder b;
+    const Access x = b.argument(ones({n}, t));
+    const Access y = b.map(mul_map, {x, x}, "mul");
+    return SmallNode::of(b.program, b.program[b.program.node_of(y)]).has_value();
+  };
+  for (const DType t : {DType::f32, DType::f64})
+    CHECK((is_small(t, 1) && is_small(t, 256) && !is_small(t, 257)));
 }
 
 TEST_CASE("a fault in a plan is found, or changes no bit", "[program]") {
