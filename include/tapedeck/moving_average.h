@@ -11,7 +11,8 @@ namespace tapedeck {
 
 /// A variable that follows a value. With zero_debias the average begins with nothing, whatever the variable
 /// holds, and is divided by the part of the weight that is not left there, 1 - decayᵗ: the first value comes
-/// out as it is. Kingma and Ba 2015, section 3.
+/// out as it is. Kingma and Ba 2015, section 3. The average of a variable of f16 or bf16 is kept in f32, and
+/// rounded to the variable.
 class TAPEDECK_EXPORT MovingAverage {
  public:
   explicit MovingAverage(Variable variable, bool zero_debias = true);
@@ -21,7 +22,8 @@ class TAPEDECK_EXPORT MovingAverage {
   /// Throws ArgumentError for a decay that is not from 0 to 1, and what assign throws.
   void update(const Tensor& value, double decay);
 
-  /// The tensor "value", that of the variable; with zero_debias also "biased" and the scalar "left".
+  /// The tensor "value", that of the variable; with zero_debias also "biased" and the scalar "left", and else
+  /// "master" in f32 where the variable is f16 or bf16.
   SavedState state() const;
   /// Everything or nothing: throws ArgumentError for names that are missing or unknown and for a part that is
   /// not from 0 to 1, ShapeError or DTypeError for tensors unlike the variable.
@@ -32,6 +34,7 @@ class TAPEDECK_EXPORT MovingAverage {
  private:
   Variable variable_;
   Tensor biased_;     // with zero_debias
+  Tensor master_;     // without, of a variable of f16 or bf16: the average in f32
   double left_ = 1;   // product of decays
   detail::Lifetime lifetime_;
 };

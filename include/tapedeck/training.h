@@ -6,7 +6,7 @@
 namespace tapedeck {
 
 /// Adds up gradients until they are taken, as if several batches were one. A variable whose gradient is none
-/// in some of them counts as zero there.
+/// in some of them counts as zero there. Sums of f16 and bf16 are f32.
 class TAPEDECK_EXPORT GradientAccumulator {
  public:
   /// Throws ShapeError or DTypeError, and adds nothing, where a gradient differs from those of the same

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/recorder.h"
+#include "optim/master.h"
 #include "optim/recorded.h"
 #include "optim/saved_state.h"
 #include "tape/variable.h"
@@ -52,7 +53,11 @@ std::map<std::string, SavedState> by_name(const NamedTensors& tensors) {
 }   // namespace
 
 MovingAverage::MovingAverage(Variable variable, bool zero_debias) : variable_(std::move(variable)) {
-  if (zero_debias) biased_ = zeros(variable_.shape(), variable_.dtype());
+  const DType t = variable_.dtype();
+  if (zero_debias)
+    biased_ = zeros(variable_.shape(), computed_in(t));
+  else if (is_half(t))
+    master_ = to_average(variable_.cell().value);
 }
 
 void MovingAverage::update(const Tensor& value, double decay) {
@@ -62,10 +67,20 @@ void MovingAverage::update(const Tensor& value, double decay) {
     return act({kName, lifetime_.watch()}, std::vector{value},
                [this, decay](std::span<const Tensor> x) { update(x[0], decay); });
   const RecordingScope unrecorded(nullptr);
-  if (!biased_.defined()) return variable_.assign(moved(variable_.value(), value, decay));
-  Tensor biased = moved(biased_, value, decay);
+  const auto assign = [&](const Tensor& average) { variable_.assign(astype(average, variable_.dtype())); };
+  const Tensor next = to_average(value);
+  if (master_.defined()) {
+    Tensor before = copy_of(master_);
+    follow(before, variable_.cell().value);
+    Tensor master = moved(before, next, decay);
+    assign(master);
+    master_ = std::move(master);
+    return;
+  }
+  if (!biased_.defined()) return assign(moved(variable_.value(), next, decay));
+  Tensor biased = moved(biased_, next, decay);
   const double left = left_ * decay;
-  variable_.assign(left < 1 ? biased / (1 - left) : zeros(variable_.shape(), variable_.dtype()));
+  assign(left < 1 ? biased / (1 - left) : zeros(biased.shape(), biased.dtype()));
   biased_ = std::move(biased);
   left_ = left;
 }
@@ -73,6 +88,7 @@ void MovingAverage::update(const Tensor& value, double decay) {
 SavedState MovingAverage::state() const {
   refuse_reading(kName, "its state");
   SavedState s = {.tensors = {{"value", variable_.cell().value}}};
+  if (master_.defined()) s.tensors.emplace("master", master_);
   if (!biased_.defined()) return s;
   s.scalars.push_back({"left", left_});
   s.tensors.emplace("biased", biased_);
@@ -85,18 +101,29 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
   const bool is_debiased = biased_.defined();
   StateReader reader(kName, state);
   const Tensor value = reader.tensor("value");
-  Tensor biased = is_debiased ? reader.tensor("biased") : Tensor();
+  Tensor biased = is_debiased ? reader.tensor("biased") : Tensor(),
+         master = master_.defined() ? reader.tensor("master") : Tensor();
   const double left = is_debiased ? reader.scalar("left") : 1;
   reader.end();
   detail::VariableCell& cell = variable_.cell();
   detail::check_value(cell, "restore", value);
-  if (is_debiased) detail::check_value(cell, "restore", biased);
+  const Spec wide = {computed_in(cell.value.dtype()), cell.value.shape()};
+  for (const Tensor* t : {&biased, &master}) {
+    if (!t->defined() || t->spec() == wide) continue;
+    const std::string text =
+        fmt::format("restore: the average of variable \"{}\", {}, is kept as {}, and not as {}", cell.name,
+                    cell.value.spec(), wide, t->spec());
+    if (t->dtype() != wide.dtype) throw DTypeError(text);
+    throw ShapeError(text);
+  }
   if (!(left >= 0 && left <= 1))
     throw_error<ArgumentError>("restore: left of {} is {}; use a number from 0 to 1", kName, left);
   detail::note_access(cell);
-  return [this, v = variable_, shared = share(value), biased = std::move(biased), left]() mutable {
+  return [this, v = variable_, shared = share(value), biased = std::move(biased), master = std::move(master),
+          left]() mutable {
     v.cell().value = std::move(shared);
     biased_ = std::move(biased);
+    master_ = std::move(master);
     left_ = left;
   };
 }
@@ -109,12 +136,12 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
       return std::vector<Tensor>{update(x[0], x[1])};
     })[0];
   const RecordingScope unrecorded(nullptr);
-  const Tensor product = value * weight;
+  const Tensor wide = to_average(weight), product = to_average(value) * wide;
   const auto after = [&](const Tensor& average, const Tensor& next) {
     return moved(average.defined() ? average : zeros(next.shape(), next.dtype()), next, decay_);
   };
-  Tensor numerator = after(numerator_, product), denominator = after(denominator_, weight);
-  Tensor mean = numerator / denominator;
+  Tensor numerator = after(numerator_, product), denominator = after(denominator_, wide);
+  Tensor mean = astype(numerator / denominator, value.dtype());
   numerator_ = std::move(numerator);
   denominator_ = std::move(denominator);
   return mean;
@@ -175,6 +202,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
   }
   const double decay = decay_at(num_updates);
   const RecordingScope unrecorded(nullptr);
+  std::erase_if(of_variables_, [](const auto& one) { return one.second.variable.expired(); });
   for (const Variable& v : variables)
     if (!is_floating(v.dtype()))
       throw_error<DTypeError>("moving_average: variable \"{}\" is {}; use f32, f64, f16 or bf16", v.name(),

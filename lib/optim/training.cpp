@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "op/recorder.h"
+#include "optim/master.h"
 #include "optim/recorded.h"
 #include "optim/saved_state.h"
 #include "tape/variable.h"
@@ -21,11 +22,9 @@ const Tensor& values_of(const Gradient& g) { return g.slices() ? g.slices()->val
 // Products of scaled losses and gradients are of f32 where these are of f16 or bf16, whose range is small.
 Tensor in_f32(const Tensor& x) { return is_half(x.dtype()) ? astype(x, DType::f32) : x; }
 
+Gradient in_f32(const Gradient& g) { return g.defined() ? with_numbers(g, in_f32(values_of(g))) : g; }
 Gradient times(const Gradient& g, double factor) {
-  if (!g.defined()) return {};
-  if (const IndexedSlices* s = g.slices())
-    return IndexedSlices{in_f32(s->values) * factor, s->indices, s->dense_shape};
-  return in_f32(g.tensor()) * factor;
+  return g.defined() ? with_numbers(g, in_f32(values_of(g)) * factor) : Gradient();
 }
 
 bool finite(const Gradient& g) {
@@ -59,16 +58,19 @@ struct SavedSum {
           "restore: gradient_accumulator: variable \"{}\" has one of values and indices, or a sum beside "
           "them",
           variable.name());
-    if (sum.defined()) {
-      detail::check_value(variable.cell(), "restore", sum);
-      return sum;
-    }
-    if (!values.defined()) return {};
+    if (!values.defined() && !sum.defined()) return {};
+    const Tensor& numbers = sum.defined() ? sum : values;
+    const DType dtype = computed_in(variable.dtype());
+    if (numbers.dtype() != dtype)
+      throw_error<DTypeError>(
+          "restore: variable \"{}\" is {}, the numbers of its sum are {}; they have to be {}",
+          variable.name(), variable.cell().value.spec(), numbers.spec(), name_of(dtype));
+    if (sum.defined() && sum.shape() != variable.shape())
+      throw_error<ShapeError>("restore: variable \"{}\" is {}, its sum is {}", variable.name(),
+                              variable.cell().value.spec(), sum.spec());
+    if (sum.defined()) return sum;
     IndexedSlices slices = {values, indices, variable.shape()};
     validate(slices, "restore", variable.name());
-    if (values.dtype() != variable.dtype())
-      throw_error<DTypeError>("restore: variable \"{}\" is {}, the values of its sum are {}", variable.name(),
-                              variable.cell().value.spec(), values.spec());
     return slices;
   }
 };
@@ -113,9 +115,10 @@ void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
     const auto at = std::find_if(sums.begin(), sums.end(),
                                  [&](const GradientAndVariable& s) { return s.variable == p.variable; });
     if (at == sums.end())
-      sums.push_back(p), places.push_back(places.empty() ? 0 : places.back() + 1);
+      sums.push_back({in_f32(p.gradient), p.variable}),
+          places.push_back(places.empty() ? 0 : places.back() + 1);
     else
-      at->gradient = aggregate({at->gradient, p.gradient});
+      at->gradient = aggregate({at->gradient, in_f32(p.gradient)});
   }
   sums_ = std::move(sums);
   places_ = std::move(places);

@@ -177,6 +177,7 @@ inline void Backprop::run_rule(TapeEntry& e, std::span<Gradient> dy) {
     return {};
   if (rule.kind != RuleKind::linear && (thread_state.innermost || pass_.directions)) return {};
   if (!t.first.is_dense() || !t.first.tensor().unique() || !t.more.empty()) return {};
+  if (t.narrow || is_half(t.first.tensor().dtype())) return {};   // whose terms are summed in f32
   return std::exchange(t.first, {});
 }
 

@@ -3,6 +3,7 @@
 #include "tape/tensor_state.h"
 
 #include "tape/imperative_grad.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 
@@ -12,17 +13,35 @@ void TensorState::sum_all(const VSpace& space) {
   more.clear();
 }
 
+// Sums of halves that are summed again are f32: after 256 equal terms a bf16 grows no more.
+void TensorState::sum_early(const VSpace& space) {
+  if (first.is_dense() && is_half(first.tensor().dtype())) {
+    narrow = first.tensor().dtype() == DType::f16 ? 1 : 2;
+    first = astype(first.tensor(), DType::f32);
+  }
+  if (narrow)
+    for (Gradient& g : more)
+      g = astype(g.dense(), DType::f32);
+  sum_all(space);
+}
+void TensorState::finish(const VSpace& space) {
+  if (!narrow) return sum_all(space);
+  if (!more.empty()) sum_early(space);
+  first = astype(first.tensor(), narrow == 1 ? DType::f16 : DType::bf16);
+  narrow = 0;
+}
+
 void TensorState::add_further(Gradient&& g, const VSpace& space, const GradientOptions& options) {
   ++further;
   const std::int64_t nbytes = space.nbytes(g);
   more.push_back(std::move(g));
-  if (options.aggregation == Aggregation::accumulate_n) sum_all(space);
+  if (options.aggregation == Aggregation::accumulate_n) sum_early(space);
   if (options.aggregation == Aggregation::tree) sum_pairs(space);
   if (options.aggregation != Aggregation::add_n) return;
   const std::size_t count = more.size() + 1;
   if (count >= options.min_aggregate_count &&
       static_cast<std::int64_t>(count) * nbytes > options.min_aggregate_bytes)
-    sum_all(space);
+    sum_early(space);
 }
 
 // Binary counter: merges the two newest partial sums while they cover equal counts of terms.

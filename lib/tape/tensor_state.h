@@ -10,7 +10,8 @@ struct VSpace;
 
 struct TensorState {
   std::int32_t usages = 0;            // by ops of the pass whose rules have not run yet
-  std::uint32_t further : 28 = 0;     // terms that came after the first
+  std::uint32_t further : 26 = 0;     // terms that came after the first
+  std::uint32_t narrow : 2 = 0;       // the sum so far is f32, and becomes f16 (1) or bf16 (2)
   std::uint32_t is_source : 1 = 0;    // it keeps its gradient
   std::uint32_t stopped : 1 = 0;      // no gradient goes on to its producer
   std::uint32_t left_out : 1 = 0;     // it gets no gradient in this pass
@@ -27,8 +28,8 @@ struct TensorState {
   }
   /// Replaces the terms by their sum.
   const Gradient& sum_terms(const VSpace& space) {
-    if (!more.empty()) [[unlikely]]
-      sum_all(space);
+    if (!more.empty() || narrow) [[unlikely]]
+      finish(space);
     return first;
   }
 
@@ -36,6 +37,8 @@ struct TensorState {
   // Out of line, so that the common case is small.
   void add_further(Gradient&& g, const VSpace& space, const GradientOptions& options);
   void sum_all(const VSpace& space);
+  void sum_early(const VSpace& space);
+  void finish(const VSpace& space);
   void sum_pairs(const VSpace& space);
 };
 

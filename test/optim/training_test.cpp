@@ -220,7 +220,7 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   SavedState wrong = debiased.state();
   wrong.tensors.at("biased") = tensor({1.0});
   CHECK(message_of<ShapeError>([&] { debiased.restore(wrong); }) ==
-        "restore: variable \"variable\" is f32[], the value is f32[1]");
+        "restore: the average of variable \"variable\", f32[], is kept as f32[], and not as f32[1]");
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
         }) == "moving_average: variable \"counts\" is i32[2]; use f32, f64, f16 or bf16");
