@@ -5,16 +5,20 @@
 
 namespace tapedeck {
 
-/// Where a minimizer stands, or stopped.
+/// Where a minimizer stands, or stopped: the point with the least value of all that it has evaluated. Values
+/// that differ by rounding count as equal, and points where the value or the gradient is not finite do not
+/// count.
 struct Minimum {
-  std::vector<Tensor> x;   // of the dtypes and shapes of the start
-  double value = 0;
+  std::vector<Tensor> x;      // of the dtypes and shapes of the start
+  double value = 0;           // of exactly this x
   double gradient_norm = 0;   // Euclidean, over all of x
   int iterations = 0;
   int evaluations = 0;   // of the value and gradient
   int products = 0;      // with the Hessian
   bool converged = false;
-  std::string reason;   // why it stopped
+  /// Why it stopped: "the gradient is small", "max_iterations", "stopped by progress", or why no step lowers
+  /// the value: rounding, values that are not finite, a kink or a wrong gradient.
+  std::string reason;
 };
 
 /// When a minimizer stops. They come first in the options of each: `{{.tolerance = 1e-8}, …}`.
@@ -49,7 +53,8 @@ TAPEDECK_EXPORT ValueAndGrad value_and_grad_of(std::string_view caller, Traced f
 
 /// Newton's method by conjugate gradients, for a function of tensors that gives a scalar: each step solves
 /// with the Hessian as far as it pays, by products with it alone, follows a direction of negative curvature
-/// no further, and is shortened until the value falls enough. Nocedal and Wright, Numerical Optimization, 2nd
+/// no further, and is shortened until the value falls enough; where it never does, a step goes along the
+/// negative gradient. Nocedal and Wright, Numerical Optimization, 2nd
 /// edition, algorithm 7.1. Memory: that of a gradient, twice. x is f32 or f64 and is computed with in f64
 /// between calls of f. Throws ArgumentError for a value or gradient at the start that is not finite and for
 /// options out of range, DTypeError, ShapeError for a value that is no scalar, and what f throws.
@@ -63,8 +68,9 @@ Minimum minimize_newton(const F& f, const Tensor& x, const NewtonOptions& option
 }
 
 /// The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, by libLBFGS; needs no more than
-/// gradients. Throws what minimize_newton throws, and ArgumentError where the library was built without
-/// libLBFGS (see has_lbfgs).
+/// gradients. A line search that fails is no end: the history is dropped, and the next step goes along the
+/// negative gradient from the best point seen. Throws what minimize_newton throws, and ArgumentError where
+/// the library was built without libLBFGS (see has_lbfgs).
 TAPEDECK_EXPORT Minimum minimize_lbfgs(const ValueAndGrad& f, const std::vector<Tensor>& x,
                                        const LbfgsOptions& options = {});
 template <detail::Differentiable F>

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
-#include "minimize/objective.h"
+#include "minimize/stuck.h"
 
 namespace tapedeck {
 namespace {
@@ -24,27 +24,20 @@ class Newton {
   Newton(const detail::Traced& f, const std::vector<Tensor>& x, const NewtonOptions& options)
       : f_(f),
         objective_("minimize_newton", detail::value_and_grad_of("minimize_newton", f), x, options),
-        options_(options),
-        x_(objective_.start()),
-        g_(x_.size()) {
+        options_(options) {
     if (options.max_products < 0)
       throw_error<ArgumentError>("minimize_newton: max_products is {}; use 0 or more", options.max_products);
     if (options_.max_products == 0)
-      options_.max_products = static_cast<int>(std::min<std::size_t>(2 * x_.size(), 200));
+      options_.max_products = static_cast<int>(std::min<std::size_t>(2 * objective_.size(), 200));
   }
 
   Minimum run() {
-    value_ = objective_.begin(g_);
-    objective_.note(m_, x_, value_, g_);
+    at_ = objective_.begin();
+    objective_.note(m_, at_);
     while (!done()) {
-      if (!search(direction())) {
-        m_.reason =
-            "no step lowers the value: rounding allows no better one, or the gradient is not that of the "
-            "value";
-        break;
-      }
+      if (!search(direction()) && !search(downhill()) && is_stuck()) break;
       ++m_.iterations;
-      objective_.note(m_, x_, value_, g_);
+      objective_.note(m_, at_);
       if (options_.progress && !options_.progress(m_)) {
         m_.reason = "stopped by progress";
         break;
@@ -62,6 +55,14 @@ class Newton {
     return m_.converged || m_.iterations == options_.max_iterations;
   }
 
+  // Otherwise goes on from the lower point that it has found.
+  bool is_stuck() {
+    m_.reason = why_stuck(objective_, at_);
+    if (m_.reason.empty()) at_ = objective_.best();
+    objective_.note(m_, at_);
+    return !m_.reason.empty();
+  }
+
   Vector product(const Vector& v) {
     Vector h(v.size());
     const std::vector<Tensor> parts =
@@ -74,7 +75,7 @@ class Newton {
   // The step p with H p = -g, so nearly that Newton's fast convergence near the minimum is kept.
   Vector direction() {
     const double enough = std::min(0.5, std::sqrt(m_.gradient_norm)) * m_.gradient_norm;
-    Vector p(g_.size()), r = g_, d(g_.size());
+    Vector p(at_.g.size()), r = at_.g, d(at_.g.size());
     add(-1, r, d);
     double rr = dot(r, r);
     for (int k = 0; k < options_.max_products; ++k) {
@@ -93,33 +94,52 @@ class Newton {
     return p;
   }
 
-  // The first of p, p/2, p/4, … that lowers the value enough; then x, the value and the gradient are those
-  // there.
+  // The negative gradient, of a length of at most 1.
+  Vector downhill() {
+    Vector p(at_.g.size());
+    add(-1 / std::max(1.0, m_.gradient_norm), at_.g, p);
+    return p;
+  }
+
+  // Goes on from the best point seen, which is mostly the first of p, p/2, p/4, … that lowers the value
+  // enough; a step that was too long for that may have found a lower one. False where none is lower.
   bool search(const Vector& p) {
-    const double slope = dot(g_, p);
+    const bool found = halve(p);
+    if (!is_lower(objective_.best().value, at_.value)) return found;
+    at_ = objective_.best();
+    return true;
+  }
+
+  bool halve(const Vector& p) {
+    const double slope = dot(at_.g, p);
     if (!(slope < 0)) return false;
-    Vector x(x_.size()), g(x_.size());
+    Point next = at_;
     double length = 1;
     for (int k = 0; k < kMaxHalvings; ++k, length /= 2) {
-      x = x_;
-      add(length, p, x);
-      const double value = objective_.value_and_gradient(x, g);
-      // Where the fall is lost in the value's rounding, the slope must have fallen.
-      const bool is_flat =
-          std::abs(value - value_) <= 1e-15 * std::abs(value_) && std::abs(dot(g, p)) <= std::abs(slope);
-      if (std::isfinite(dot(g, g)) && (value <= value_ + kSufficient * length * slope || is_flat)) {
-        x_.swap(x), g_.swap(g), value_ = value;
+      next.x = at_.x;
+      add(length, p, next.x);
+      next.value = objective_.value_and_gradient(next.x, next.g);
+      if (!is_finite(next.value, next.g)) continue;
+      if (next.value <= at_.value + kSufficient * length * slope || is_flat(next, p, slope)) {
+        std::swap(at_, next);
         return true;
       }
     }
     return false;
   }
 
+  // Where the fall is lost in the value's rounding, the slope must have fallen. Such steps never add up to a
+  // rise above the best value.
+  bool is_flat(const Point& next, const Vector& p, double slope) {
+    const double best = objective_.best().value;
+    return std::abs(next.value - best) <= 1e-15 * std::abs(best) &&
+           std::abs(dot(next.g, p)) <= std::abs(slope);
+  }
+
   const detail::Traced& f_;
   Objective objective_;
   NewtonOptions options_;
-  Vector x_, g_;
-  double value_ = 0;
+  Point at_;
   Minimum m_;
 };
 

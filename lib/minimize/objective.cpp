@@ -1,12 +1,27 @@
 #include "minimize/objective.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/format.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
+namespace {
+
+double epsilon_of(DType dtype) {
+  return dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
+                             : double{std::numeric_limits<float>::epsilon()};
+}
+
+}   // namespace
+
+bool is_lower(double a, double b) { return a < b - 1e-15 * std::abs(b); }
+
+bool is_finite(double value, std::span<const double> g) {
+  return std::isfinite(value) && std::isfinite(dot(g, g));
+}
 
 double dot(std::span<const double> a, std::span<const double> b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -14,7 +29,7 @@ double dot(std::span<const double> a, std::span<const double> b) {
 
 Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<Tensor>& x,
                      const MinimizeOptions& options)
-    : caller_(caller), f_(std::move(f)), tolerance_(options.tolerance) {
+    : caller_(caller), f_(std::move(f)), epsilon_(epsilon_of(DType::f64)), tolerance_(options.tolerance) {
   if (!f_.call) throw_error<ArgumentError>("{}: the function is empty", caller);
   if (!(options.tolerance >= 0))
     throw_error<ArgumentError>("{}: tolerance is {}; use 0 or more", caller, options.tolerance);
@@ -26,6 +41,7 @@ Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<
     if (x[i].dtype() != DType::f32 && x[i].dtype() != DType::f64)
       throw_error<DTypeError>("{}: x[{}] is {}; use f32 or f64", caller, i, x[i].spec());
     specs_.push_back(x[i].spec());
+    epsilon_ = std::max(epsilon_, epsilon_of(x[i].dtype()));
     n += static_cast<std::size_t>(x[i].size());
   }
   if (n == 0) throw_error<ArgumentError>("{}: x has no elements", caller);
@@ -70,24 +86,41 @@ double Objective::value_and_gradient(std::span<const double> x, std::span<double
                               specs_[i]);
   }
   pack(dense, g);
-  return astype(value, DType::f64).item<double>();
+  epsilon_ = std::max(epsilon_, epsilon_of(value.dtype()));
+  const double number = astype(value, DType::f64).item<double>();
+  if (is_finite(number, g) && (best_.x.empty() || number < best_.value)) {
+    best_.x.assign(x.begin(), x.end());
+    best_.g.assign(g.begin(), g.end());
+    best_.value = number;
+  }
+  return number;
 }
 
-double Objective::begin(std::span<double> g) {
+const Point& Objective::begin() {
+  std::vector<double> g(size());
   const double value = value_and_gradient(start_, g);
-  if (!std::isfinite(value) || !std::isfinite(dot(g, g)))
+  if (!is_finite(value, g))
     throw_error<ArgumentError>(
         "{}: at the start the value is {}, the gradient's norm {}; use a start where both are finite",
         caller_, value, std::sqrt(dot(g, g)));
-  return value;
+  return best_;
 }
 
-void Objective::note(Minimum& m, std::span<const double> x, double value, std::span<const double> g) const {
-  m.x = unpack(x);
-  m.value = value;
-  m.gradient_norm = std::sqrt(dot(g, g));
+void Objective::note(Minimum& m, const Point& p) const {
+  const Point& noted = is_lower(best_.value, p.value) ? best_ : p;
+  m.x = unpack(noted.x);
+  m.value = noted.value;
+  m.gradient_norm = std::sqrt(dot(noted.g, noted.g));
   m.evaluations = evaluations_;
-  m.converged = m.gradient_norm <= tolerance_ * std::max(1.0, std::sqrt(dot(x, x)));
+  m.converged = m.gradient_norm <= tolerance_ * std::max(1.0, std::sqrt(dot(noted.x, noted.x)));
+}
+
+// Each number of x is rounded, and then the value.
+double Objective::rounding(const Point& p) const {
+  double size = std::abs(p.value);
+  for (std::size_t i = 0; i < p.x.size(); ++i)
+    size += std::abs(p.x[i] * p.g[i]);
+  return epsilon_ * std::max(size, std::numeric_limits<double>::min() / epsilon_);
 }
 
 ValueAndGrad detail::value_and_grad_of(std::string_view caller, Traced f) {

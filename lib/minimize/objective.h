@@ -4,6 +4,15 @@
 
 namespace tapedeck {
 
+struct Point {
+  std::vector<double> x, g;   // g is the gradient there
+  double value = 0;
+};
+
+/// Whether a is lower than b by more than the rounding of b. Within it, the smaller gradient tells better
+/// which of two points is nearer to a minimum.
+bool is_lower(double a, double b);
+
 class Objective {
  public:
   /// Checks dtypes and the options.
@@ -11,30 +20,36 @@ class Objective {
             const MinimizeOptions& options);
 
   std::size_t size() const { return start_.size(); }
-  const std::vector<double>& start() const { return start_; }
 
   /// The value, and the gradient into g; zeros where it is none.
   double value_and_gradient(std::span<const double> x, std::span<double> g);
-  /// value_and_gradient of the start; throws where they are not finite.
-  double begin(std::span<double> g);
+  /// Evaluates the start; throws where the value or the gradient is not finite.
+  const Point& begin();
+  /// The point with the least value of all evaluated so far whose value and gradient are finite.
+  const Point& best() const { return best_; }
 
   std::vector<Tensor> unpack(std::span<const double> x) const;
   void pack(std::span<const Tensor> parts, std::span<double> x) const;
 
-  /// Fills in x, value, norm and whether it has converged; the first two are the norms of the gradient and of
-  /// x.
-  void note(Minimum& m, std::span<const double> x, double value, std::span<const double> g) const;
-  int evaluations() const { return evaluations_; }
+  /// Fills in x, the value, the norm of the gradient and whether it has converged: for p, or for the best
+  /// point where that is lower.
+  void note(Minimum& m, const Point& p) const;
+
+  /// How far rounding may change the value near p.
+  double rounding(const Point& p) const;
 
  private:
   std::string_view caller_;
   ValueAndGrad f_;
   std::vector<Spec> specs_;
   std::vector<double> start_;
+  Point best_;
+  double epsilon_;   // of the least precise dtype of x and the value
   double tolerance_;
   int evaluations_ = 0;
 };
 
+bool is_finite(double value, std::span<const double> g);
 double dot(std::span<const double> a, std::span<const double> b);
 
 }   // namespace tapedeck

@@ -1,0 +1,143 @@
+// Minimizers where the function is not finite, has a kink or no minimum, throws, or comes with a wrong
+// gradient.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "message_of.h"
+#include "tapedeck/minimize.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+// By each of the minimizers that there are.
+template <class F>
+std::vector<Minimum> minima_of(const F& f, const Tensor& start, const MinimizeOptions& options = {}) {
+  std::vector<Minimum> all = {minimize_newton(f, start, {options})};
+  if (has_lbfgs()) all.push_back(minimize_lbfgs(f, start, {options}));
+  return all;
+}
+
+Tensor number(double value) { return tensor(value, DType::f64); }
+
+}   // namespace
+
+TEST_CASE("minimizers shorten steps that lead to NaN or infinity", "[minimizers]") {
+  const Tensor start = tensor({1e-3, 5.0, 1e-2, 40.0}, DType::f64);
+  int bad = 0;
+  const auto logs = [&](const Tensor& x) {   // NaN below 0
+    const Tensor value = sum(x - log(x));
+    bad += !std::isfinite(value.item<double>());
+    return value;
+  };
+  for (const Minimum& m : minima_of(logs, start)) {
+    CAPTURE(m.reason, m.evaluations);
+    CHECK(m.converged);
+    CHECK(std::abs(m.value - 4) < 1e-10);
+    CHECK(m.evaluations < 60);
+  }
+  CHECK(bad > 0);
+
+  const auto wall = [&](const Tensor& x) { return sum(exp(exp(x)) - 20.0 * x); };   // infinite from 6.57 on
+  for (const Minimum& m : minima_of(wall, tensor({-3.0, 2.5, 1.8}, DType::f64))) {
+    CAPTURE(m.reason, m.evaluations);
+    CHECK(m.converged);
+  }
+  const auto minus_infinity = [&](const Tensor& x) {   // beside its minimum
+    return where(greater(x, 3.0), number(-std::numeric_limits<double>::infinity()), square(x - 2.0));
+  };
+  for (const Minimum& m : minima_of(minus_infinity, number(-4.0))) {
+    CAPTURE(m.reason);
+    CHECK(std::abs(m.x[0].item<double>() - 2) < 1e-6);
+  }
+}
+
+TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
+  SECTION("rounding") {
+    const auto f = [](const Tensor& x) { return 1e8 + sum(square(x - 1.0)); };
+    for (const Minimum& m : minima_of(f, tensor({3.0, -2.0}, DType::f64), {.tolerance = 1e-13})) {
+      CHECK(m.reason == (m.converged ? "the gradient is small"
+                                     : "rounding: no step along the gradient lowers the value"));
+      CHECK(max(abs(m.x[0] - 1.0)).item<double>() < 1e-3);
+    }
+    const auto g = [](const Tensor& x) { return sum(square(x - 0.1) * (1.0f + x)); };   // in f32
+    for (const Minimum& m : minima_of(g, tensor({3.0f, 2.0f}, DType::f32), {.tolerance = 0}))
+      CHECK(m.reason == (m.converged ? "the gradient is small"
+                                     : "rounding: no step along the gradient lowers the value"));
+  }
+  SECTION("a kink") {
+    const auto f = [](const Tensor& x) { return sum(maximum(x - 1.0 / 3, 2.0 / 3 - 2.0 * x)); };
+    for (const Minimum& m : minima_of(f, tensor({0.7, -0.7}, DType::f64), {.max_iterations = 3000})) {
+      CHECK_THAT(
+          m.reason,
+          StartsWith("no step lowers the value, which does not follow the gradient (it has a kink at x"));
+      CHECK_FALSE(m.converged);
+    }
+  }
+  SECTION("not finite beside x") {
+    const auto f = [](const Tensor& x) { return where(equal(x, 1.0), square(x), number(std::nan(""))); };
+    for (const Minimum& m : minima_of(f, number(1.0))) {
+      CHECK(m.reason == "no step lowers the value: beside x the value or the gradient is not finite");
+      CHECK(m.value == 1);
+    }
+  }
+  if (!has_lbfgs()) return;
+  SECTION("a wrong gradient") {
+    for (const double factor : {-1.0, -1e-3, -1e3}) {
+      const ValueAndGrad f = {[factor](const std::vector<Tensor>& x) {
+        return std::pair(sum(square(x[0])), std::vector<Gradient>{factor * 2.0 * x[0]});
+      }};
+      const Minimum m = minimize_lbfgs(f, {tensor({3.0, -2.0}, DType::f64)});
+      CHECK_THAT(m.reason, StartsWith("no step lowers the value, which does not follow the gradient"));
+      CHECK(m.value <= 13);   // one side of x is lower
+    }
+  }
+  SECTION("no minimum") {
+    const Minimum m = minimize_lbfgs([](const Tensor& x) { return sum(x); }, tensor({3.0, -2.0}, DType::f64));
+    CHECK_THAT(m.reason, StartsWith("the longest step") && EndsWith("it may have no minimum"));
+    CHECK(m.value < -1e19);
+  }
+}
+
+// The least value is seen in a search that fails: each gradient is right, but the wave's ends are steep.
+TEST_CASE("a search that fails loses no lower value that it has seen", "[minimizers]") {
+  if (!has_lbfgs()) return;
+  std::vector<double> values, reported;
+  const auto f = [&](const Tensor& x) {
+    const Tensor value = sum(square(x)) + 30.0 * sum(sin(40.0 * x));
+    values.push_back(value.item<double>());
+    return value;
+  };
+  const auto progress = [&](const Minimum& m) { return reported.push_back(m.value), true; };
+  const Minimum m =
+      minimize_lbfgs(f, tensor({3.0, -2.0, 7.0}, DType::f64), {{.max_iterations = 30, .progress = progress}});
+  CHECK(m.value == Approx(*std::min_element(values.begin(), values.end())).epsilon(1e-15));
+  CHECK(std::is_sorted(reported.rbegin(), reported.rend()));
+  CHECK(reported.size() == static_cast<std::size_t>(m.iterations));
+}
+
+TEST_CASE("an exception of the function leaves the variables as they were", "[minimizers]") {
+  for (int by_lbfgs = 0; by_lbfgs < 1 + has_lbfgs(); ++by_lbfgs)
+    for (int last = 1; last < 12; ++last) {
+      const Variable w(tensor({-1.2, 1.0}, DType::f64));
+      int calls = 0;
+      const auto f = [&](const Tensor& x) {
+        if (++calls == last) throw ArgumentError("enough");
+        const Tensor a = slice(x, {0}, {1}), b = slice(x, {1}, {1});
+        return sum(100.0 * square(b - square(a)) + square(1.0 - a));
+      };
+      const Tensor start = w.value();
+      CHECK(message_of<ArgumentError>(
+                [&] { by_lbfgs ? minimize_lbfgs(f, start) : minimize_newton(f, start); }) == "enough");
+      CHECK(calls == last);
+      CHECK(w.value().at<double>({0}) == -1.2);
+      CHECK(w.value().at<double>({1}) == 1.0);
+      CHECK(start.at<double>({0}) == -1.2);
+    }
+}
