@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 
 #include "core/bytes.h"
-#include "core/fork.h"
 #include "core/format.h"
+#include "core/free_blocks.h"
 #include "core/sanitizers.h"
 #include "core/trace.h"
 
@@ -43,7 +43,6 @@ std::atomic<std::uint32_t> next_place{0};
 // fewer faults when a buffer is new, and fewer walks of the page table in every pass over it.
 constexpr std::int64_t kHugeBuffer = 1 << 22, kHugePage = 1 << 21;
 
-constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
 constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62, kLargestElement = 16;
@@ -60,18 +59,21 @@ void report_end(const Block& b) noexcept {
     tensor_end_hook.load(std::memory_order_relaxed)(b);
 }
 
-// Blocks of threads that have ended, for other threads to use. They come in slabs, so they are never freed.
-ThreadState::Free* orphans = nullptr;   // guarded by rare_lock
+// A full portion of the thread's free blocks, beside those in its state, or none. With both, a thread that
+// makes and frees tensors in turns, however many, gives or takes a portion only after as many others.
+constinit thread_local ThreadState::Free* set_aside __attribute__((tls_model("initial-exec"))) = nullptr;
 
-void give_up_blocks(ThreadState& t) noexcept {
-  if (!t.free_blocks) return;
-  ThreadState::Free* last = t.free_blocks;
-  while (last->next)
-    last = last->next;
-  const std::lock_guard lock(rare_lock);
-  last->next = orphans;
-  orphans = std::exchange(t.free_blocks, nullptr);
-  t.free_block_count = 0;
+// Sets all of the thread's free blocks aside but the one that was freed last.
+[[gnu::noinline]] void keep_one_block(ThreadState& t) noexcept {
+  if (set_aside) give_blocks({set_aside, kBlockPortion});
+  set_aside = std::exchange(t.free_blocks->next, nullptr);
+  t.free_block_count = 1;
+}
+
+[[gnu::noinline]] void give_up_blocks(ThreadState& t) noexcept {
+  if (set_aside) give_blocks({std::exchange(set_aside, nullptr), kBlockPortion});
+  if (t.free_blocks)
+    give_blocks({std::exchange(t.free_blocks, nullptr), std::exchange(t.free_block_count, 0)});
 }
 
 }   // namespace
@@ -116,34 +118,34 @@ void* aligned(std::size_t bytes) {
   return p;
 }
 
-[[gnu::noinline]] void refill_blocks(ThreadState& t) {
-  if (!t.registered && !t.ended) clean_up_at_end_of(t);
-  if (!kReuse) {
-    t.free_blocks = new (aligned(sizeof(Block))) ThreadState::Free{nullptr};
-    t.free_block_count = 1;
-    return;
-  }
-  {
-    const std::lock_guard lock(rare_lock);
-    t.free_blocks = std::exchange(orphans, nullptr);
-  }
-  for (ThreadState::Free* f = t.free_blocks; f; f = f->next)
-    ++t.free_block_count;
-  if (t.free_blocks) return;
-  auto* slab = static_cast<std::byte*>(aligned(kBlocksAtOnce * sizeof(Block)));
-  for (int i = kBlocksAtOnce; i-- > 0;)
-    t.free_blocks =
-        new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{t.free_blocks};
-  t.free_block_count = kBlocksAtOnce;
+FreeBlocks new_blocks() {
+  const int count = kReuse ? kBlocksAtOnce : 1;
+  auto* slab = static_cast<std::byte*>(aligned(static_cast<std::size_t>(count) * sizeof(Block)));
+  ThreadState::Free* first = nullptr;
+  for (int i = count; i-- > 0;)
+    first = new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{first};
+  return {first, static_cast<std::uint32_t>(count)};
 }
 
-// A thread that has ended, but still runs destructors, keeps one block only: nobody would pass the others on.
+[[gnu::noinline]] void refill_blocks(ThreadState& t) {
+  if (!t.registered) clean_up_at_end_of(t);
+  FreeBlocks blocks{std::exchange(set_aside, nullptr), kBlockPortion};
+  if (!blocks.first) blocks = take_blocks();
+  if (!blocks.first) blocks = new_blocks();
+  t.free_blocks = blocks.first;
+  t.free_block_count = blocks.count;
+}
+
+// A thread that has ended, but still runs destructors, takes one block only: nobody would pass the others on.
 [[gnu::noinline]] void refill_ended(ThreadState& t) {
-  refill_blocks(t);
-  ThreadState::Free* one = std::exchange(t.free_blocks, t.free_blocks->next);
-  give_up_blocks(t);
-  one->next = nullptr;
-  t.free_blocks = one;
+  t.free_blocks = take_block();
+  if (!t.free_blocks) {
+    const FreeBlocks blocks = new_blocks();
+    t.free_blocks = blocks.first;
+    ThreadState::Free* const others = std::exchange(blocks.first->next, nullptr);
+    if (others) give_blocks({others, blocks.count - 1});
+  }
+  t.free_blocks->next = nullptr;
   t.free_block_count = 1;
 }
 
@@ -298,12 +300,11 @@ void detail::free_block(Block* b) noexcept {
   if (!kReuse) return std::free(b);
   ThreadState& t = thread_state;
   t.free_blocks = new (b) ThreadState::Free{t.free_blocks};
-  if (++t.free_block_count <= kMaxFreeBlocks && t.registered) [[likely]]
+  if (++t.free_block_count <= kBlockPortion && t.registered) [[likely]]
     return;
-  if (!t.registered && !t.ended)
-    clean_up_at_end_of(t);
-  else
-    give_up_blocks(t);
+  if (t.ended) return give_up_blocks(t);
+  if (!t.registered) clean_up_at_end_of(t);
+  if (t.free_block_count > kBlockPortion) keep_one_block(t);
 }
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
