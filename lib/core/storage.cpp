@@ -7,12 +7,14 @@
 #include <cstring>
 #include <new>
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include "core/bytes.h"
 #include "core/format.h"
 #include "core/free_blocks.h"
 #include "core/sanitizers.h"
+#include "core/shared_buffers.h"
 #include "core/trace.h"
 
 namespace tapedeck {
@@ -26,15 +28,6 @@ using detail::Bytes;
 
 constexpr bool kReuse = !kAddressSanitizer && !kThreadSanitizer;   // reuse would hide a use after free
 
-struct CachedBuffer : detail::Buffer {
-  std::uint32_t size_class;
-  std::int64_t capacity;
-  CachedBuffer* next;
-  std::int64_t shift;   // from the beginning of the allocation
-  void release() noexcept { std::free(reinterpret_cast<std::byte*>(this) - shift); }
-  std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }
-};
-
 // Large buffers begin at different places of their pages, since a load waits for an earlier store at the same
 // place of another page, as if it were the same address.
 constexpr std::int64_t kLargeBuffer = 1 << 16, kPlace = 9 * 64, kPlaces = 7;
@@ -47,6 +40,8 @@ constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62, kLargestElement = 16;
 constexpr std::int64_t kInline = detail::kInlineBytes;
+// Of what a thread may cache; all threads together share so much.
+constexpr std::int64_t kSharedPart = 8;
 
 std::atomic<std::uint64_t> next_ids{1};
 std::atomic<std::int64_t> live{0};
@@ -76,16 +71,20 @@ constinit thread_local ThreadState::Free* set_aside __attribute__((tls_model("in
     give_blocks({std::exchange(t.free_blocks, nullptr), std::exchange(t.free_block_count, 0)});
 }
 
+std::int64_t shared_limit() noexcept { return cache_limit.load(std::memory_order_relaxed) / kSharedPart; }
+
 }   // namespace
 
+// The buffers in it were made by this thread, or it has taken them over: so it keeps no more of a size than
+// it has had in use at one time.
 struct BufferCache {
-  CachedBuffer* free[256] = {};
+  CachedBuffer* free[kSizeClasses] = {};
   std::int64_t bytes = 0;
 
-  void clear() noexcept {
+  template <class F> void empty(const F& take) noexcept {
     for (CachedBuffer*& list : free)
       while (list)
-        std::exchange(list, list->next)->release();
+        take(std::exchange(list, list->next));
     bytes = 0;
   }
 };
@@ -100,7 +99,7 @@ struct Janitor {
     t.registered = false;
     give_up_blocks(t);
     if (!t.buffers) return;
-    t.buffers->clear();
+    t.buffers->empty([](CachedBuffer* b) { give_shared(b, shared_limit()); });
     delete std::exchange(t.buffers, nullptr);
   }
 };
@@ -185,6 +184,32 @@ std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
   t.buffers = new BufferCache;
 }
 
+// 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
+CachedBuffer* buffer_from_system(std::uint32_t size_class, std::int64_t capacity) noexcept {
+  const std::int64_t shift =
+      capacity < kLargeBuffer ? 0 : kPlace * (next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces);
+  const std::int64_t all = shift + 64 + (capacity + 63) / 64 * 64 + 64;
+  void* p = std::aligned_alloc(64, static_cast<std::size_t>(all));
+  if (!p) return nullptr;
+  if (capacity >= kHugeBuffer) [[unlikely]]
+    advise_huge_pages(p, all);
+  return new (static_cast<std::byte*>(p) + shift)
+      CachedBuffer{{1}, size_class, capacity, shift, 0, nullptr, nullptr, 0};
+}
+
+// A thread that has ended has no cache, and no buffer is its own: none has the address 1.
+std::uintptr_t maker_of(const BufferCache* cache) noexcept {
+  return cache ? reinterpret_cast<std::uintptr_t>(cache) : 1;
+}
+
+[[gnu::noinline]] CachedBuffer* uncached_buffer(const ThreadState& t, std::uint32_t size_class,
+                                                std::int64_t capacity) noexcept {
+  CachedBuffer* b = take_shared(size_class);
+  if (!b) b = buffer_from_system(size_class, capacity);
+  if (b) b->maker = maker_of(t.buffers);
+  return b;
+}
+
 CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
   std::int64_t capacity;
   const std::uint32_t c = class_of(bytes, capacity);
@@ -195,24 +220,20 @@ CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
   if (b) {
     t.buffers->free[c] = b->next;
     t.buffers->bytes -= capacity;
-    b->refs.store(1, std::memory_order_relaxed);
   } else {
-    // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
-    const std::int64_t shift =
-        capacity < kLargeBuffer ? 0 : kPlace * (next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces);
-    const std::int64_t all = shift + 64 + (capacity + 63) / 64 * 64 + 64;
-    void* p = std::aligned_alloc(64, static_cast<std::size_t>(all));
-    if (!p) return nullptr;
-    if (capacity >= kHugeBuffer) [[unlikely]]
-      advise_huge_pages(p, all);
-    b = new (static_cast<std::byte*>(p) + shift) CachedBuffer{{1}, c, capacity, nullptr, shift};
+    b = uncached_buffer(t, c, capacity);
+    if (!b) return nullptr;
   }
+  b->refs.store(1, std::memory_order_relaxed);
   return b;
 }
 
 void keep_or_free(CachedBuffer* b) noexcept {
   BufferCache* cache = thread_state.buffers;
-  if (kReuse && cache && cache->bytes + b->capacity <= cache_limit.load(std::memory_order_relaxed)) {
+  if (!kReuse) return b->release();
+  if (b->maker != reinterpret_cast<std::uintptr_t>(cache)) [[unlikely]]
+    return give_shared(b, shared_limit());
+  if (cache->bytes + b->capacity <= cache_limit.load(std::memory_order_relaxed)) {
     cache->bytes += b->capacity;
     b->next = cache->free[b->size_class];
     cache->free[b->size_class] = b;
@@ -419,14 +440,29 @@ void renew(Tensor& x) {
 }
 
 std::int64_t live_bytes() { return live.load(std::memory_order_relaxed); }
-std::int64_t cached_bytes() { return thread_state.buffers ? thread_state.buffers->bytes : 0; }
+std::int64_t cached_bytes() {
+  return shared_bytes() + (thread_state.buffers ? thread_state.buffers->bytes : 0);
+}
 void set_buffer_cache_limit(std::int64_t nbytes) {
   if (nbytes < 0)
     throw ArgumentError("set_buffer_cache_limit: " + std::to_string(nbytes) + " bytes; use 0 or more");
   cache_limit.store(nbytes, std::memory_order_relaxed);
 }
+
+namespace {
+// malloc keeps what lies between memory that is in use.
+void give_free_pages_back() noexcept {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+}   // namespace
+
 void release_buffers() {
-  if (thread_state.buffers) thread_state.buffers->clear();
+  if (cached_bytes() == 0) return;
+  if (thread_state.buffers) thread_state.buffers->empty([](CachedBuffer* b) { b->release(); });
+  release_shared();
+  give_free_pages_back();
 }
 
 }   // namespace tapedeck

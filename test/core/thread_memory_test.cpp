@@ -7,6 +7,7 @@
 
 #include "core/sanitizers.h"
 #include "resident.h"
+#include "tapedeck/dataset.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/tapedeck.h"
 
@@ -41,6 +42,18 @@ Tensors small_tensors(int count) {
     made.push_back(tensor(1.0));
   return made;
 }
+Tensors tensors_of(std::int64_t bytes, int count) {
+  Tensors made;
+  for (int i = 0; i < count; ++i)
+    made.push_back(ones({bytes / 4}));
+  return made;
+}
+
+template <class F> auto on_another_thread(const F& f) {
+  std::invoke_result_t<F> result;
+  std::thread([&] { result = f(); }).join();
+  return result;
+}
 
 template <class F> void on_threads_together(int count, const F& f) {
   std::barrier all_there(count);
@@ -49,6 +62,14 @@ template <class F> void on_threads_together(int count, const F& f) {
     threads.emplace_back([&] { f(all_there); });
   for (std::thread& t : threads)
     t.join();
+}
+
+/// Empties the caches, and makes one for this thread.
+void begin_with_a_cache(std::int64_t limit = std::int64_t{1} << 30) {
+  set_buffer_cache_limit(limit);
+  release_buffers();
+  ones({64});
+  release_buffers();
 }
 
 }   // namespace
@@ -143,4 +164,94 @@ TEST_CASE("destructors of threads that end lose no memory", "[threads][memory]")
     }).join();
   CHECK(blocks.size() < 3000);
   CHECK(live_bytes() == before);
+}
+
+TEST_CASE("buffers that another thread frees are kept for those that make them", "[threads][memory]") {
+  if (!kMemoryIsReused) return;
+  begin_with_a_cache();
+  SECTION("threads that end") {
+    for (int i = 0; i < 100; ++i)
+      on_another_thread([] { return tensors_of(kMega, 4); });
+    CHECK(cached_bytes() == 4 * kMega);
+  }
+  SECTION("a thread that stays") {
+    constexpr int kTurns = 100;
+    Tensors made;
+    std::int64_t most = 0;
+    std::barrier turn(2);
+    std::thread maker([&] {
+      for (int i = 0; i < kTurns; ++i) {
+        made = tensors_of(kMega, 4);
+        turn.arrive_and_wait();
+        turn.arrive_and_wait();
+      }
+    });
+    for (int i = 0; i < kTurns; ++i) {
+      turn.arrive_and_wait();
+      made.clear();
+      most = std::max(most, cached_bytes());
+      turn.arrive_and_wait();
+    }
+    maker.join();
+    CHECK(most == 4 * kMega);
+  }
+  release_buffers();
+  CHECK(cached_bytes() == 0);
+}
+
+TEST_CASE("epochs of a loader take no more memory, however many", "[threads][memory]") {
+  if (!kMemoryIsReused) return;
+  begin_with_a_cache();
+  const DataLoader loader(Dataset({ones({1000, 100})}), {.batch = 100, .shuffle = true});
+  for (int epoch = 0; epoch < 1000; ++epoch)
+    for (const Batch& b : loader.epoch(epoch))
+      sum(b[0]);
+  CHECK(cached_bytes() < kMega);   // a batch has 40 KB
+  release_buffers();
+}
+
+TEST_CASE("threads share an eighth of what one may cache", "[threads][memory]") {
+  if (!kMemoryIsReused) return;
+  begin_with_a_cache(8 * kMega);
+  on_another_thread([] { return tensors_of(kMega / 4, 100); });
+  CHECK(cached_bytes() == kMega);
+  on_another_thread([] { return tensors_of(2 * kMega, 1); });   // more than all may share
+  CHECK(cached_bytes() == kMega);
+
+  // Other sizes take the place of what nobody has used for longest.
+  on_another_thread([] { return tensors_of(kMega / 64, 8); });
+  CHECK(cached_bytes() == kMega - kMega / 8);
+  on_another_thread([] { return tensors_of(kMega / 2, 1); });
+  CHECK(cached_bytes() <= kMega);
+  for (const std::int64_t bytes : {kMega / 64, kMega / 2}) {
+    const std::int64_t before = cached_bytes();
+    const Tensors again = on_another_thread([&] { return tensors_of(bytes, 1); });
+    CHECK(cached_bytes() == before - bytes);
+  }
+
+  set_buffer_cache_limit(0);
+  on_another_thread([] { return tensors_of(kMega / 4, 1); });
+  begin_with_a_cache();
+  CHECK(cached_bytes() == 0);
+}
+
+TEST_CASE("released buffers leave no holes in memory", "[threads][memory]") {
+  if (!kMemoryIsReused) return;
+  const long page = sysconf(_SC_PAGESIZE);
+  ones({4 * kMega});
+  begin_with_a_cache();   // after this, malloc takes a megabyte from its heap
+  Tensors between;
+  const auto interleaved = [&] {
+    Tensors made;
+    for (int i = 0; i < 64; ++i) {
+      made.push_back(ones({kMega / 4}));
+      between.push_back(ones({64}));
+    }
+    return made;
+  };
+  const long before = resident_pages();
+  { const Tensors here = interleaved(), elsewhere = on_another_thread(interleaved); }
+  CHECK((resident_pages() - before) * page > 64 * kMega);
+  release_buffers();
+  CHECK((resident_pages() - before) * page < 8 * kMega);
 }
