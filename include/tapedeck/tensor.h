@@ -299,11 +299,14 @@ TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, D
 /// Bytes of tensor buffers in use in the whole process, each rounded up to 256 or by less than a quarter.
 /// Tensors of up to 64 bytes store their data inline and are not counted.
 TAPEDECK_EXPORT std::int64_t live_bytes();
-/// Bytes of freed buffers that this thread caches for reuse.
+/// Bytes of freed buffers that this thread caches for reuse, and of those that all threads share: buffers
+/// freed on another thread than the one that made them, and those of threads that have ended.
 TAPEDECK_EXPORT std::int64_t cached_bytes();
-/// Maximum bytes that each thread caches (1 GiB by default); takes effect when the next buffer is freed.
+/// Maximum bytes that each thread caches (1 GiB by default); all threads share up to an eighth of it. Takes
+/// effect when the next buffer is freed.
 TAPEDECK_EXPORT void set_buffer_cache_limit(std::int64_t nbytes);
-/// Returns this thread's cached buffers to the system.
+/// Returns this thread's cached buffers, those that all threads share, and what malloc keeps free, to the
+/// system. Other threads keep theirs.
 TAPEDECK_EXPORT void release_buffers();
 
 }   // namespace tapedeck

@@ -6,19 +6,26 @@
 
 namespace tapedeck {
 
-constinit std::mutex warnings_lock, rare_lock;
+constinit std::mutex warnings_lock, rare_lock, memory_lock;
 
 namespace {
 
 constinit std::atomic<bool> is_child{false};
 
+void acquire() {
+  warnings_lock.lock();
+  rare_lock.lock();
+  memory_lock.lock();
+}
+
 void release() {
+  memory_lock.unlock();
   rare_lock.unlock();
   warnings_lock.unlock();
 }
 
 [[gnu::constructor]] void watch_forks() {
-  pthread_atfork([] { warnings_lock.lock(), rare_lock.lock(); }, release, [] { release(), is_child = true; });
+  pthread_atfork(acquire, release, [] { release(), is_child = true; });
 }
 
 }   // namespace

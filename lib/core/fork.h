@@ -4,10 +4,10 @@
 
 namespace tapedeck {
 
-/// The library's locks, in nesting order: for warnings, and for rare events such as the begin or end of
-/// threads and tapes. fork() happens with both held, so that in the child they are free and what they guard
-/// is consistent.
-extern constinit std::mutex warnings_lock, rare_lock;
+/// The library's locks, in nesting order: for warnings, for rare events such as the begin or end of threads
+/// and tapes, and for the memory that threads share. fork() happens with all held, so that in the child they
+/// are free and what they guard is consistent.
+extern constinit std::mutex warnings_lock, rare_lock, memory_lock;
 
 /// Whether this process was forked after it had loaded the library. The thread pool's threads exist only in
 /// the parent.

@@ -7,12 +7,14 @@
 #include <cstring>
 #include <new>
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include "core/bytes.h"
-#include "core/fork.h"
 #include "core/format.h"
+#include "core/free_blocks.h"
 #include "core/sanitizers.h"
+#include "core/shared_buffers.h"
 #include "core/trace.h"
 
 namespace tapedeck {
@@ -26,15 +28,6 @@ using detail::Bytes;
 
 constexpr bool kReuse = !kAddressSanitizer && !kThreadSanitizer;   // reuse would hide a use after free
 
-struct CachedBuffer : detail::Buffer {
-  std::uint32_t size_class;
-  std::int64_t capacity;
-  CachedBuffer* next;
-  std::int64_t shift;   // from the beginning of the allocation
-  void release() noexcept { std::free(reinterpret_cast<std::byte*>(this) - shift); }
-  std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }
-};
-
 // Large buffers begin at different places of their pages, since a load waits for an earlier store at the same
 // place of another page, as if it were the same address.
 constexpr std::int64_t kLargeBuffer = 1 << 16, kPlace = 9 * 64, kPlaces = 7;
@@ -43,11 +36,12 @@ std::atomic<std::uint32_t> next_place{0};
 // fewer faults when a buffer is new, and fewer walks of the page table in every pass over it.
 constexpr std::int64_t kHugeBuffer = 1 << 22, kHugePage = 1 << 21;
 
-constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
 constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62, kLargestElement = 16;
 constexpr std::int64_t kInline = detail::kInlineBytes;
+// Of what a thread may cache; all threads together share so much.
+constexpr std::int64_t kSharedPart = 8;
 
 std::atomic<std::uint64_t> next_ids{1};
 std::atomic<std::int64_t> live{0};
@@ -60,30 +54,37 @@ void report_end(const Block& b) noexcept {
     tensor_end_hook.load(std::memory_order_relaxed)(b);
 }
 
-// Blocks of threads that have ended, for other threads to use. They come in slabs, so they are never freed.
-ThreadState::Free* orphans = nullptr;   // guarded by rare_lock
+// A full portion of the thread's free blocks, beside those in its state, or none. With both, a thread that
+// makes and frees tensors in turns, however many, gives or takes a portion only after as many others.
+constinit thread_local ThreadState::Free* set_aside __attribute__((tls_model("initial-exec"))) = nullptr;
 
-void give_up_blocks(ThreadState& t) noexcept {
-  if (!t.free_blocks) return;
-  ThreadState::Free* last = t.free_blocks;
-  while (last->next)
-    last = last->next;
-  const std::lock_guard lock(rare_lock);
-  last->next = orphans;
-  orphans = std::exchange(t.free_blocks, nullptr);
-  t.free_block_count = 0;
+// Sets all of the thread's free blocks aside but the one that was freed last.
+[[gnu::noinline]] void keep_one_block(ThreadState& t) noexcept {
+  if (set_aside) give_blocks({set_aside, kBlockPortion});
+  set_aside = std::exchange(t.free_blocks->next, nullptr);
+  t.free_block_count = 1;
 }
+
+[[gnu::noinline]] void give_up_blocks(ThreadState& t) noexcept {
+  if (set_aside) give_blocks({std::exchange(set_aside, nullptr), kBlockPortion});
+  if (t.free_blocks)
+    give_blocks({std::exchange(t.free_blocks, nullptr), std::exchange(t.free_block_count, 0)});
+}
+
+std::int64_t shared_limit() noexcept { return cache_limit.load(std::memory_order_relaxed) / kSharedPart; }
 
 }   // namespace
 
+// The buffers in it were made by this thread, or it has taken them over: so it keeps no more of a size than
+// it has had in use at one time.
 struct BufferCache {
-  CachedBuffer* free[256] = {};
+  CachedBuffer* free[kSizeClasses] = {};
   std::int64_t bytes = 0;
 
-  void clear() noexcept {
+  template <class F> void empty(const F& take) noexcept {
     for (CachedBuffer*& list : free)
       while (list)
-        std::exchange(list, list->next)->release();
+        take(std::exchange(list, list->next));
     bytes = 0;
   }
 };
@@ -98,7 +99,7 @@ struct Janitor {
     t.registered = false;
     give_up_blocks(t);
     if (!t.buffers) return;
-    t.buffers->clear();
+    t.buffers->empty([](CachedBuffer* b) { give_shared(b, shared_limit()); });
     delete std::exchange(t.buffers, nullptr);
   }
 };
@@ -116,34 +117,34 @@ void* aligned(std::size_t bytes) {
   return p;
 }
 
-[[gnu::noinline]] void refill_blocks(ThreadState& t) {
-  if (!t.registered && !t.ended) clean_up_at_end_of(t);
-  if (!kReuse) {
-    t.free_blocks = new (aligned(sizeof(Block))) ThreadState::Free{nullptr};
-    t.free_block_count = 1;
-    return;
-  }
-  {
-    const std::lock_guard lock(rare_lock);
-    t.free_blocks = std::exchange(orphans, nullptr);
-  }
-  for (ThreadState::Free* f = t.free_blocks; f; f = f->next)
-    ++t.free_block_count;
-  if (t.free_blocks) return;
-  auto* slab = static_cast<std::byte*>(aligned(kBlocksAtOnce * sizeof(Block)));
-  for (int i = kBlocksAtOnce; i-- > 0;)
-    t.free_blocks =
-        new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{t.free_blocks};
-  t.free_block_count = kBlocksAtOnce;
+FreeBlocks new_blocks() {
+  const int count = kReuse ? kBlocksAtOnce : 1;
+  auto* slab = static_cast<std::byte*>(aligned(static_cast<std::size_t>(count) * sizeof(Block)));
+  ThreadState::Free* first = nullptr;
+  for (int i = count; i-- > 0;)
+    first = new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{first};
+  return {first, static_cast<std::uint32_t>(count)};
 }
 
-// A thread that has ended, but still runs destructors, keeps one block only: nobody would pass the others on.
+[[gnu::noinline]] void refill_blocks(ThreadState& t) {
+  if (!t.registered) clean_up_at_end_of(t);
+  FreeBlocks blocks{std::exchange(set_aside, nullptr), kBlockPortion};
+  if (!blocks.first) blocks = take_blocks();
+  if (!blocks.first) blocks = new_blocks();
+  t.free_blocks = blocks.first;
+  t.free_block_count = blocks.count;
+}
+
+// A thread that has ended, but still runs destructors, takes one block only: nobody would pass the others on.
 [[gnu::noinline]] void refill_ended(ThreadState& t) {
-  refill_blocks(t);
-  ThreadState::Free* one = std::exchange(t.free_blocks, t.free_blocks->next);
-  give_up_blocks(t);
-  one->next = nullptr;
-  t.free_blocks = one;
+  t.free_blocks = take_block();
+  if (!t.free_blocks) {
+    const FreeBlocks blocks = new_blocks();
+    t.free_blocks = blocks.first;
+    ThreadState::Free* const others = std::exchange(blocks.first->next, nullptr);
+    if (others) give_blocks({others, blocks.count - 1});
+  }
+  t.free_blocks->next = nullptr;
   t.free_block_count = 1;
 }
 
@@ -183,6 +184,32 @@ std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
   t.buffers = new BufferCache;
 }
 
+// 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
+CachedBuffer* buffer_from_system(std::uint32_t size_class, std::int64_t capacity) noexcept {
+  const std::int64_t shift =
+      capacity < kLargeBuffer ? 0 : kPlace * (next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces);
+  const std::int64_t all = shift + 64 + (capacity + 63) / 64 * 64 + 64;
+  void* p = std::aligned_alloc(64, static_cast<std::size_t>(all));
+  if (!p) return nullptr;
+  if (capacity >= kHugeBuffer) [[unlikely]]
+    advise_huge_pages(p, all);
+  return new (static_cast<std::byte*>(p) + shift)
+      CachedBuffer{{1}, size_class, capacity, shift, 0, nullptr, nullptr, 0};
+}
+
+// A thread that has ended has no cache, and no buffer is its own: none has the address 1.
+std::uintptr_t maker_of(const BufferCache* cache) noexcept {
+  return cache ? reinterpret_cast<std::uintptr_t>(cache) : 1;
+}
+
+[[gnu::noinline]] CachedBuffer* uncached_buffer(const ThreadState& t, std::uint32_t size_class,
+                                                std::int64_t capacity) noexcept {
+  CachedBuffer* b = take_shared(size_class);
+  if (!b) b = buffer_from_system(size_class, capacity);
+  if (b) b->maker = maker_of(t.buffers);
+  return b;
+}
+
 CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
   std::int64_t capacity;
   const std::uint32_t c = class_of(bytes, capacity);
@@ -193,24 +220,20 @@ CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
   if (b) {
     t.buffers->free[c] = b->next;
     t.buffers->bytes -= capacity;
-    b->refs.store(1, std::memory_order_relaxed);
   } else {
-    // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
-    const std::int64_t shift =
-        capacity < kLargeBuffer ? 0 : kPlace * (next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces);
-    const std::int64_t all = shift + 64 + (capacity + 63) / 64 * 64 + 64;
-    void* p = std::aligned_alloc(64, static_cast<std::size_t>(all));
-    if (!p) return nullptr;
-    if (capacity >= kHugeBuffer) [[unlikely]]
-      advise_huge_pages(p, all);
-    b = new (static_cast<std::byte*>(p) + shift) CachedBuffer{{1}, c, capacity, nullptr, shift};
+    b = uncached_buffer(t, c, capacity);
+    if (!b) return nullptr;
   }
+  b->refs.store(1, std::memory_order_relaxed);
   return b;
 }
 
 void keep_or_free(CachedBuffer* b) noexcept {
   BufferCache* cache = thread_state.buffers;
-  if (kReuse && cache && cache->bytes + b->capacity <= cache_limit.load(std::memory_order_relaxed)) {
+  if (!kReuse) return b->release();
+  if (b->maker != reinterpret_cast<std::uintptr_t>(cache)) [[unlikely]]
+    return give_shared(b, shared_limit());
+  if (cache->bytes + b->capacity <= cache_limit.load(std::memory_order_relaxed)) {
     cache->bytes += b->capacity;
     b->next = cache->free[b->size_class];
     cache->free[b->size_class] = b;
@@ -298,12 +321,11 @@ void detail::free_block(Block* b) noexcept {
   if (!kReuse) return std::free(b);
   ThreadState& t = thread_state;
   t.free_blocks = new (b) ThreadState::Free{t.free_blocks};
-  if (++t.free_block_count <= kMaxFreeBlocks && t.registered) [[likely]]
+  if (++t.free_block_count <= kBlockPortion && t.registered) [[likely]]
     return;
-  if (!t.registered && !t.ended)
-    clean_up_at_end_of(t);
-  else
-    give_up_blocks(t);
+  if (t.ended) return give_up_blocks(t);
+  if (!t.registered) clean_up_at_end_of(t);
+  if (t.free_block_count > kBlockPortion) keep_one_block(t);
 }
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
@@ -418,14 +440,29 @@ void renew(Tensor& x) {
 }
 
 std::int64_t live_bytes() { return live.load(std::memory_order_relaxed); }
-std::int64_t cached_bytes() { return thread_state.buffers ? thread_state.buffers->bytes : 0; }
+std::int64_t cached_bytes() {
+  return shared_bytes() + (thread_state.buffers ? thread_state.buffers->bytes : 0);
+}
 void set_buffer_cache_limit(std::int64_t nbytes) {
   if (nbytes < 0)
     throw ArgumentError("set_buffer_cache_limit: " + std::to_string(nbytes) + " bytes; use 0 or more");
   cache_limit.store(nbytes, std::memory_order_relaxed);
 }
+
+namespace {
+// malloc keeps what lies between memory that is in use.
+void give_free_pages_back() noexcept {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+}   // namespace
+
 void release_buffers() {
-  if (thread_state.buffers) thread_state.buffers->clear();
+  if (cached_bytes() == 0) return;
+  if (thread_state.buffers) thread_state.buffers->empty([](CachedBuffer* b) { b->release(); });
+  release_shared();
+  give_free_pages_back();
 }
 
 }   // namespace tapedeck
