@@ -2,8 +2,8 @@
 // for.
 #include "tape/tensor_state.h"
 
+#include "op/primitives.h"
 #include "tape/imperative_grad.h"
-#include "tapedeck/ops.h"
 
 namespace tapedeck {
 

@@ -229,7 +229,7 @@ class Verifier {
   IdVector<ValueId, std::uint8_t> is_there_;
   IdVector<NodeId, std::uint8_t> done_;
   std::pmr::monotonic_buffer_resource memory_{1 << 12};   // libstdc++'s pools crash where memory ends
-  std::pmr::map<std::int64_t, Tag> arena_{&memory_};   // by where they begin
+  std::pmr::map<std::int64_t, Tag> arena_{&memory_};      // by where they begin
   std::vector<std::pair<const detail::VariableCell*, ValueId>> borrowed_reads_;
   std::vector<const StoreNode*> pending_;
   NodeId at_, last_of_variables_;
