@@ -159,7 +159,7 @@ Layer batch_norm(std::int64_t rows, std::int64_t channels) {
           {ours.scale, ours.offset, ours.mean, ours.variance},
           [=](const td::Tensor& x) { return ours(x, {.training = true}); },
           [=](const torch::Tensor& x, const std::vector<torch::Tensor>& v) {
-            return torch::batch_norm(x, v[0], v[1], v[2], v[3], true, 0.01, 1e-5, false);
+            return torch::batch_norm(x, v[0], v[1], v[2], v[3], true, 0.1, 1e-5, false);
           }};
 }
 
@@ -173,7 +173,7 @@ Layer batch_norm_of_images(std::int64_t n, std::int64_t extent, std::int64_t cha
           [=](const td::Tensor& x) { return ours(x, {.training = true}); },
           [=](const torch::Tensor& x, const std::vector<torch::Tensor>& v) {
             const torch::Tensor images = x.view({n, channels, extent, extent});
-            return torch::batch_norm(images, v[0], v[1], v[2], v[3], true, 0.01, 1e-5, false).view(x.sizes());
+            return torch::batch_norm(images, v[0], v[1], v[2], v[3], true, 0.1, 1e-5, false).view(x.sizes());
           },
           true};
 }
