@@ -48,9 +48,8 @@ void Collector::add(const Node& node) {
 std::vector<NamedVariable> Collector::take() { return std::move(state_->found); }
 
 struct Copier::State {
-  std::unordered_map<std::uint64_t, Variable>
-      variables;   // copies, by the id of the original; copies by their own
-  std::unordered_map<const void*, std::shared_ptr<void>> pointees;   // the same by addresses
+  std::unordered_map<std::uint64_t, Variable> variables;             // of each id the copy; a copy is its own
+  std::unordered_map<const void*, std::shared_ptr<void>> pointees;   // of each address the copy
   std::unordered_set<const void*> originals;                         // where variables of the original are
 };
 
