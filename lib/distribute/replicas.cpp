@@ -311,12 +311,7 @@ Tensor sum_over_replicas(const Tensor& x) {
   return thread_state.communicator ? thread_state.communicator->sum(x) : x;
 }
 
-SkipAggregation::SkipAggregation() : communicator_(std::exchange(thread_state.communicator, nullptr)) {
-  thread_state.replica = 0;
-}
-SkipAggregation::~SkipAggregation() {
-  thread_state.communicator = communicator_;
-  thread_state.replica = communicator_ ? communicator_->number() : 0;
-}
+SkipAggregation::SkipAggregation() : communicator_(exchange_communicator(nullptr)) {}
+SkipAggregation::~SkipAggregation() { exchange_communicator(communicator_); }
 
 }   // namespace tapedeck

@@ -70,15 +70,16 @@ class Communicator {
   bool is_loss_scaled_ = false;
 };
 
+/// Makes the thread the communicator's replica, or none; returns the communicator that it had.
+inline Communicator* exchange_communicator(Communicator* c) {
+  thread_state.replica = c ? c->number() : 0;
+  return std::exchange(thread_state.communicator, c);
+}
+
 /// For a scope, the thread is the communicator's replica.
 struct CommunicatorScope {
-  explicit CommunicatorScope(Communicator* c) : before(std::exchange(thread_state.communicator, c)) {
-    thread_state.replica = c ? c->number() : 0;
-  }
-  ~CommunicatorScope() {
-    thread_state.communicator = before;
-    thread_state.replica = before ? before->number() : 0;
-  }
+  explicit CommunicatorScope(Communicator* c) : before(exchange_communicator(c)) {}
+  ~CommunicatorScope() { exchange_communicator(before); }
   CommunicatorScope(const CommunicatorScope&) = delete;
 
   Communicator* before;
