@@ -74,7 +74,7 @@ struct TAPEDECK_EXPORT BatchNorm {
   Variable scale, offset;    // [channels]
   Variable mean, variance;   // running, not trainable; of f32 in a layer of f16 or bf16
 
-  /// Throws ArgumentError for fewer channels than 1.
+  /// Throws ArgumentError for fewer channels than 1 and a momentum that is not from 0 to 1.
   explicit BatchNorm(std::int64_t channels_, const BatchNormOptions& options = {});
 
   /// The result for x.
