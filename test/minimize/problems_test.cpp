@@ -56,15 +56,15 @@ Minimum minimum_of(const Problem& p, bool by_lbfgs, const MinimizeOptions& optio
 }   // namespace
 
 TEST_CASE("minimizers reach the published minima", "[minimizers]") {
-  // These are nearly flat around their minima: the gradient is small enough before the value is the least.
-  const std::set<std::string> beyond_newton = {"Powell badly scaled", "Watson 12"};
-  const std::set<std::string> beyond_lbfgs = {"Watson 12"};
+  // These are nearly flat around their minima. Whether the value is the least by the time that the gradient
+  // is small depends on rounding, and so on the processor's instructions.
+  const std::set<std::string> flat = {"Powell badly scaled", "Watson 12"};
   for (const Problem& p : published_problems())
     for (int by_lbfgs = 0; by_lbfgs < 1 + has_lbfgs(); ++by_lbfgs) {
       if (p.name == "Meyer" && !by_lbfgs) continue;   // Newton's method takes tens of thousands of steps
-      const Minimum m = minimum_of(p, by_lbfgs, {.tolerance = 1e-8, .max_iterations = 4000});
+      const Minimum m = minimum_of(p, by_lbfgs, {.tolerance = 1e-8, .max_iterations = 20000});
       CAPTURE(p.name, by_lbfgs, m.value, m.reason);
-      CHECK(is_minimum(p, m.value) != (by_lbfgs ? beyond_lbfgs : beyond_newton).contains(p.name));
+      CHECK((is_minimum(p, m.value) || (flat.contains(p.name) && m.value < 1e-5)));
     }
 }
 
