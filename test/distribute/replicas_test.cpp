@@ -549,6 +549,45 @@ TEST_CASE("a network with batch normalization is trained by replicas", "[threads
     CHECK(trained(Replicas(count)) == trained(Replicas(count, {.threads = 1})));
 }
 
+TEST_CASE("replicas train by every rule, with parts of different sizes", "[threads][optimizer]") {
+  constexpr int kAll = 13;   // rows
+  const Tensor x = random::normal({kAll, 6}, {.seed = 1}, DType::f64),
+               y = random::normal({kAll, 3}, {.seed = 2}, DType::f64),
+               ids = astype(random::uniform({kAll}, {.seed = 3}, 0, 8), DType::i32);
+  const auto rows = [](const Tensor& t, Replica r) {
+    return strided_slice(t, {{kAll * r.index / r.count, kAll * (r.index + 1) / r.count}});
+  };
+  const auto trained = [&](std::string_view rule, const Replicas& replicas) {
+    const Variable w(random::normal({6, 3}, {.seed = 4}, DType::f64)),
+        table(random::normal({8, 3}, {.seed = 5}, DType::f64));
+    std::vector<Hyperparameter> settings = {{"learning_rate", 0.1}};
+    if (rule == "momentum") settings.push_back({"momentum", 0.9});
+    Optimizer optimizer(rule, settings);
+    replicas.run([&](Replica r) {
+      for (int i = 0; i < 5; ++i)
+        optimizer.minimize([&] {
+          return sum(square(tanh(matmul(rows(x, r), w)) + gather(table, rows(ids, r)) - rows(y, r)));
+        });
+    });
+    std::vector<double> all = w.value().to_vector();
+    const std::vector<double> more = table.value().to_vector();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  for (const std::string_view rule : Optimizer::rules()) {
+    const std::vector<double> one = trained(rule, Replicas(1, {.reduction = LossReduction::sum}));
+    for (const int count : {2, 3, 4}) {
+      CAPTURE(rule, count);
+      const std::vector<double> many = trained(rule, Replicas(count, {.reduction = LossReduction::sum}));
+      CHECK(trained(rule, Replicas(count, {.reduction = LossReduction::sum, .threads = 1})) == many);
+      double largest = 0;
+      for (std::size_t i = 0; i < one.size(); ++i)
+        largest = std::max(largest, std::abs(many[i] - one[i]));
+      CHECK(largest < 1e-9);
+    }
+  }
+}
+
 TEST_CASE("a replica may not change a variable that it shares", "[threads]") {
   const Variable shared(zeros({2}), {.name = "w"}), own[2] = {Variable(zeros({2})), Variable(zeros({2}))};
   const auto message = [&](const std::function<void()>& change) {
