@@ -11,7 +11,7 @@ namespace {
 thread_local int until_failure = -1;   // allocations; -1: none fails
 thread_local bool failed = false, stays = false;
 thread_local std::size_t only_of = 0;
-std::atomic<std::int64_t> in_use{0};
+std::atomic<std::int64_t> in_use{0}, calls{0};
 
 constexpr std::size_t kSizes = 1 << 20;
 std::atomic<std::int64_t> aligned_of_size[kSizes];
@@ -72,6 +72,7 @@ void* allocate(std::size_t size, std::size_t alignment) {
   if (runs_out()) throw std::bad_alloc();
   void* p = nullptr;
   if (posix_memalign(&p, alignment, size ? size : 1) != 0) throw std::bad_alloc();
+  calls.fetch_add(1, std::memory_order_relaxed);
   in_use.fetch_add(1, std::memory_order_relaxed);
   return p;
 }
@@ -104,6 +105,7 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
   if (size < kSizes) aligned_of_size[size].fetch_add(1, std::memory_order_relaxed);
   void* p = nullptr;
   if (posix_memalign(&p, alignment, size) != 0) return nullptr;
+  calls.fetch_add(1, std::memory_order_relaxed);
   if (FREE_IS_OURS) aligned.insert(p);
   return p;
 }
@@ -132,6 +134,7 @@ NoMemory::~NoMemory() {
 bool NoMemory::happened() const { return failed; }
 
 std::int64_t blocks_in_use() { return in_use.load(std::memory_order_relaxed); }
+std::int64_t allocations() { return calls.load(std::memory_order_relaxed); }
 std::int64_t aligned_allocations(std::int64_t bytes) {
   return aligned_of_size[bytes].load(std::memory_order_relaxed);
 }

@@ -19,6 +19,8 @@ class NoMemory {
 
 /// The number of allocations that are not freed yet.
 std::int64_t blocks_in_use();
+/// Calls of operator new and aligned_alloc so far, on all threads.
+std::int64_t allocations();
 /// Calls of aligned_alloc for that many bytes so far.
 std::int64_t aligned_allocations(std::int64_t bytes);
 
