@@ -12,7 +12,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-constexpr std::int64_t kLong = 10'000, kMost = 50'000;   // elements along the axis, and in all
+constexpr std::int64_t kLong = 10'000, kMost = 25'000;   // elements along the axis, and in all
 constexpr double kTolerance = 0.05;                      // of the largest number
 
 /// Elements repeated along an axis of each input, or of none (-1) of one.
