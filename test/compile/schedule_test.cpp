@@ -1,4 +1,5 @@
 // Which nodes of a program run together, and in what order.
+#include "compile/plan/plan.h"
 #include "program_builder.h"
 
 using namespace tapedeck;
@@ -111,4 +112,22 @@ TEST_CASE("a part whose last vector ends behind its memory is read through a vie
   const Passes& passes = *b.passes;
   CHECK(passes.reading_of(*passes[NodeId(0)], within) == Reading::elements);
   CHECK(passes.reading_of(*passes[NodeId(1)], beyond) == Reading::view);
+}
+
+TEST_CASE("memory that is free again goes to the value that fits best", "[program]") {
+  constexpr std::int64_t large = 1024, small = 64;   // elements
+  Plan plan{Program()};
+  const auto value = [&](std::int64_t n, Life life) {
+    plan.program.promise({DType::f32, {n}});
+    plan.lives.push_back(life);
+    plan.homes.push_back({.in = Home::In::arena});
+  };
+  plan.steps = Steps(4);
+  value(large, {0, 0}), value(small, {0, 3}), value(small, {0, 0}), value(small, {0, 3});
+  value(small, {1, 3}), value(large, {2, 3});
+  arrange(plan);
+  const auto offset = [&](std::size_t v) { return plan.homes[ValueId(v)].offset; };
+  CHECK(offset(4) == offset(2));
+  CHECK(offset(5) == offset(0));
+  CHECK(plan.arena_bytes == padded_bytes({DType::f32, {large}}) + 3 * padded_bytes({DType::f32, {small}}));
 }
