@@ -60,7 +60,8 @@ class TAPEDECK_EXPORT LossScale {
   /// unscaled.
   Tensor scale(const Tensor& loss) const;
   /// Gradients of a scaled loss become those of the loss. False where one of them has an infinite element or
-  /// NaN: then they are left as they are, the scale shrinks, and the step is to be left out.
+  /// NaN: then they are left as they are, the scale shrinks, and the step is to be left out. All replicas
+  /// must call it, of one LossScale that they share; it is false on all where it is on one.
   bool unscale(std::span<GradientAndVariable> pairs);
   /// A step with the scaled loss, or none. Returns the loss.
   Tensor minimize(Optimizer& optimizer, const Loss& loss, const LossOptions& options = {},
@@ -76,6 +77,8 @@ class TAPEDECK_EXPORT LossScale {
   Commit prepare_restore(const SavedState& state);
 
  private:
+  void count_step(bool is_finite);
+
   LossScaleOptions options_;
   double value_;
   std::int64_t good_ = 0, skipped_ = 0;

@@ -210,7 +210,7 @@ class ThreadCommunicator final : public Communicator {
       throw_error<ArgumentError>("{}: replica {}: x is undefined", collective.name, replica_.index);
     Tensor sum;
     const Term term{own, sum, collective};
-    group_.synchronize(replica_.index, {collective.name, "layer", collective.of, &term, sum_all});
+    group_.synchronize(replica_.index, {collective.name, collective.kind, collective.of, &term, sum_all});
     return sum;
   }
 

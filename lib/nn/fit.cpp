@@ -51,7 +51,6 @@ void check_replica_options(const FitOptions& o) {
     if (given) throw_error<ArgumentError>("fit: {} is not for replicas; {}", option, advice);
   };
   refuse(o.checkpoints.has_value(), "checkpoints", "restore before they run, and save in on_epoch of one");
-  refuse(o.loss_scale, "loss_scale", "use bf16, which needs none");
   refuse(o.early_stopping && o.early_stopping->restore_best, "early_stopping.restore_best",
          "keep the values in on_epoch");
 }

@@ -110,11 +110,11 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
   } else {
     Communicator& all = *thread_state.communicator;
     const auto n = static_cast<double>(x.size() / channels);
-    all.sum(in_table(batch, n, all.replica()), {"batch_norm", &mean.cell(), [&](const Tensor& table) {
-                                                  follow(table.shape()[0] == 1
-                                                             ? Moments{batch.mean, batch.variance}
-                                                             : of_all_parts(table, channels));
-                                                }});
+    all.sum(in_table(batch, n, all.replica()),
+            {"batch_norm", "layer", &mean.cell(), [&](const Tensor& table) {
+               follow(table.shape()[0] == 1 ? Moments{batch.mean, batch.variance}
+                                            : of_all_parts(table, channels));
+             }});
   }
   return detail::noted(this, "BatchNorm", std::move(batch.y));
 }

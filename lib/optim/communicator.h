@@ -30,10 +30,10 @@ class Communicator {
   /// per gradient, or null. Only time is lost where the pass throws or the step gets other gradients.
   virtual Arrival begin_pass(std::span<const Variable>) { return {}; }
   /// The sum of what all replicas give. `then` is called with it before any of them goes on, once for each
-  /// copy of the variables, and may change these. `of`: what is summed, which is the same for replicas that
-  /// share their variables. Not recorded.
+  /// copy of the variables, and may change these. `of`: what is summed, an object of this kind, which is the
+  /// same for replicas that share their variables. Not recorded.
   struct Collective {
-    std::string_view name = "sum_over_replicas";
+    std::string_view name = "sum_over_replicas", kind = {};
     const void* of = nullptr;
     std::function<void(const Tensor& sum)> then = {};
   };

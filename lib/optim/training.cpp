@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "op/recorder.h"
+#include "optim/communicator.h"
 #include "optim/master.h"
 #include "optim/recorded.h"
 #include "optim/saved_state.h"
@@ -217,20 +218,32 @@ Tensor LossScale::scale(const Tensor& loss) const {
 
 bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
   const RecordingScope unrecorded(nullptr);
-  if (!std::all_of(pairs.begin(), pairs.end(),
-                   [](const GradientAndVariable& p) { return finite(p.gradient); })) {
+  const double factor = 1 / value_;
+  bool is_finite = std::all_of(pairs.begin(), pairs.end(),
+                               [](const GradientAndVariable& p) { return finite(p.gradient); });
+  if (Communicator* const all = thread_state.communicator) {
+    // A step is taken by all replicas or by none.
+    const Tensor infinite = tensor(is_finite ? 0 : 1);
+    const auto then = [this](const Tensor& sum) { count_step(sum.item() == 0); };
+    is_finite = all->sum(infinite, {"loss_scale", "LossScale", this, then}).item() == 0;
+  } else {
+    count_step(is_finite);
+  }
+  if (!is_finite) return false;
+  for (GradientAndVariable& p : pairs)
+    p.gradient = times(p.gradient, factor);
+  return true;
+}
+
+void LossScale::count_step(bool is_finite) {
+  if (!is_finite) {
     if (options_.growth_interval > 0) value_ = std::max(options_.least, value_ / options_.factor);
     good_ = 0;
     ++skipped_;
-    return false;
-  }
-  for (GradientAndVariable& p : pairs)
-    p.gradient = times(p.gradient, 1 / value_);
-  if (options_.growth_interval > 0 && ++good_ == options_.growth_interval) {
+  } else if (options_.growth_interval > 0 && ++good_ == options_.growth_interval) {
     value_ = std::min(options_.most, value_ * options_.factor);
     good_ = 0;
   }
-  return true;
 }
 
 SavedState LossScale::state() const {

@@ -180,14 +180,12 @@ TEST_CASE("fit: replicas stop early at the same epoch", "[threads][fit]") {
 TEST_CASE("fit: replicas refuse what one of them would do alone", "[threads][fit][errors]") {
   const Line line;
   GradientDescent descent({.learning_rate = 0.1});
-  LossScale scale;
   const auto refused = [&](const nn::FitOptions& options) {
     return message_of<ArgumentError>(
         [&] { Replicas(2).run([&](Replica r) { nn::fit(line, distance, descent, own_data(r), options); }); });
   };
   CHECK(refused({.checkpoints = nn::FitCheckpoints{.folder = "unused"}}) ==
         "fit: checkpoints is not for replicas; restore before they run, and save in on_epoch of one");
-  CHECK(refused({.loss_scale = &scale}) == "fit: loss_scale is not for replicas; use bf16, which needs none");
   CHECK(refused({.early_stopping = nn::EarlyStopping{.restore_best = true}}) ==
         "fit: early_stopping.restore_best is not for replicas; keep the values in on_epoch");
   CHECK(descent.iterations() == 0);
@@ -586,6 +584,78 @@ TEST_CASE("replicas train by every rule, with parts of different sizes", "[threa
       CHECK(largest < 1e-9);
     }
   }
+}
+
+TEST_CASE("replicas leave out a step whose gradients are infinite on one of them", "[threads]") {
+  for (const int threads : {1, 3}) {
+    const Variable v(tensor(1.0f));
+    GradientDescent descent({.learning_rate = 1.0});
+    LossScale scale({.initial = 8, .growth_interval = 3});
+    std::vector<int> seen(3);
+    Replicas(3, {.reduction = LossReduction::sum, .threads = threads}).run([&](Replica r) {
+      for (int i = 0; i < 5; ++i) {
+        const double slope = i == 1 && r.index == 2 ? std::numeric_limits<double>::infinity() : 0.25;
+        scale.minimize(descent, [&] { return v * slope; });
+        seen[static_cast<std::size_t>(r.index)] += static_cast<int>(scale.value());
+      }
+    });
+    CHECK(v.value().item() == 1 - 4 * 3 * 0.25);
+    CHECK(descent.iterations() == 4);
+    CHECK(scale.skipped() == 1);
+    CHECK(seen == std::vector<int>(3, 8 + 4 + 4 + 4 + 8));
+  }
+}
+
+TEST_CASE("replicas share one LossScale", "[threads]") {
+  const Variable v(tensor(1.0f));
+  GradientDescent descent({.learning_rate = 1.0});
+  CHECK(message_of<GradientError>([&] {
+          Replicas(2).run([&](Replica) {
+            LossScale own;
+            own.minimize(descent, [&] { return v * v; });
+          });
+        }) ==
+        "loss_scale: replica 1 has another LossScale than replica 0; all replicas take the same steps in the "
+        "same order");
+  CHECK(v.value().item() == 1);
+}
+
+TEST_CASE("fit: replicas share a LossScale", "[threads][fit]") {
+  const auto trained = [](LossScale* scale) {
+    const Line line;
+    GradientDescent descent({.learning_rate = 0.1});
+    Replicas(2).run([&](Replica r) {
+      nn::fit(line, distance, descent, own_data(r),
+              {.epochs = 2, .batch = 8, .loss_scale = scale, .progress = nn::FitProgress::silent});
+    });
+    return line.slope.value().to_vector();
+  };
+  LossScale scale({.initial = 1024});
+  CHECK(trained(&scale) == trained(nullptr));
+  CHECK(scale.skipped() == 0);
+}
+
+TEST_CASE("replicas accumulate gradients, each in an accumulator of its own", "[threads]") {
+  const Tensor x = random::normal({16, 4}, {.seed = 1}, DType::f64), y = sum(x, {1}, true);
+  const auto loss = [](const Line& line, const Tensor& a, const Tensor& b) {
+    return mean(square(matmul(a, astype(line.slope, DType::f64)) - b));
+  };
+  const Line one, many;
+  GradientDescent whole({.learning_rate = 0.1}), parts({.learning_rate = 0.1});
+  whole.minimize([&] { return loss(one, x, y); });
+  Replicas(2).run([&](Replica r) {
+    GradientAccumulator accumulated;
+    for (int i = 0; i < 2; ++i) {
+      const Replica quarter{2 * r.index + i, 4};
+      accumulated.add(
+          Optimizer::compute_gradients([&] { return loss(many, part(x, quarter), part(y, quarter)); }));
+    }
+    parts.apply_gradients(accumulated.take_mean());
+  });
+  CHECK(parts.iterations() == 1);
+  for (int i = 0; i < 4; ++i)
+    CHECK(many.slope.value().to_vector()[static_cast<std::size_t>(i)] ==
+          Approx(one.slope.value().to_vector()[static_cast<std::size_t>(i)]).epsilon(1e-6));
 }
 
 TEST_CASE("a replica may not change a variable that it shares", "[threads]") {

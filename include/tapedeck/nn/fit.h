@@ -201,7 +201,8 @@ template <class Network, class Loss> BatchFunction batch_function(const Network&
 ///
 /// As a replica (see Replicas), each calls it with its own part of the data, of as many batches as the
 /// others have. The numbers of an epoch are means over the replicas, so that all of them stop at the same
-/// epoch. Of the options, checkpoints, loss_scale and early_stopping.restore_best are refused there.
+/// epoch. A loss_scale is shared by all. Of the options, checkpoints and early_stopping.restore_best are
+/// refused there.
 ///
 /// Where a function throws, or a callback stops within an epoch, variables and optimizer are as the last
 /// complete step left them, but for what the network itself assigns. Throws ArgumentError, which names the
