@@ -223,6 +223,7 @@ class Loop {
   void open_folder();
   void begin();
   void train_epoch();
+  random::Key key_of_batch(std::int64_t n) const;
   void train_batch(const Batch& batch);
   void step(std::vector<GradientAndVariable> pairs);
   void end_batch(double loss);
@@ -327,10 +328,18 @@ void Loop::train_epoch() {
   end_epoch();
 }
 
+// Replicas that drop the same elements of different rows would learn less of them.
+random::Key Loop::key_of_batch(std::int64_t n) const {
+  const random::Key key = options_.key.split(1).split(static_cast<std::uint64_t>(n));
+  const Communicator* const all = thread_state.communicator;
+  if (!all || all->replica().count == 1) return key;
+  return key.split(static_cast<std::uint64_t>(all->replica().index));
+}
+
 void Loop::train_batch(const Batch& batch) {
   FitPosition& at = state_.at;
   const std::int64_t n = at.epoch * loader_.size() + at.batch;
-  const Run run = {.training = true, .key = options_.key.split(1).split(static_cast<std::uint64_t>(n))};
+  const Run run = {.training = true, .key = key_of_batch(n)};
   BatchResult result;
   Tensor loss;
   const auto scaled_loss = [&] {

@@ -620,6 +620,27 @@ TEST_CASE("replicas share one LossScale", "[threads]") {
   CHECK(v.value().item() == 1);
 }
 
+TEST_CASE("fit: each replica has keys of its own", "[threads][fit]") {
+  const auto drawn = [](int count) {
+    const Line line;
+    GradientDescent descent({.learning_rate = 0.1});
+    std::vector<double> numbers(static_cast<std::size_t>(count));
+    Replicas(count).run([&](Replica r) {
+      const auto loss = [&](const Line& l, const Batch& b, const nn::Run& run) {
+        numbers[static_cast<std::size_t>(r.index)] = random::uniform({}, run.key).item();
+        return distance(b[1], l(b[0]));
+      };
+      nn::fit(line, loss, descent, own_data(r),
+              {.batch = kRows, .key = {.seed = 4}, .progress = nn::FitProgress::silent});
+    });
+    return numbers;
+  };
+  CHECK(drawn(1)[0] == random::uniform({}, random::Key{.seed = 4}.split(1).split(0)).item());
+  const std::vector<double> two = drawn(2);
+  CHECK(two[0] != two[1]);
+  CHECK(two == drawn(2));
+}
+
 TEST_CASE("fit: replicas share a LossScale", "[threads][fit]") {
   const auto trained = [](LossScale* scale) {
     const Line line;

@@ -119,7 +119,7 @@ struct FitOptions {
   std::optional<std::int64_t> batch = {};   // rows of a batch of data sets; none: 32
   std::optional<bool> shuffle = {};         // rows of a data set, anew in each epoch; none: true
   /// Rows are shuffled by key.split(0), and batch n of the training, counted over all epochs, is run with
-  /// key.split(1).split(n).
+  /// key.split(1).split(n); among several replicas with .split(index) of that.
   random::Key key = {};
   FitValidation validation = {};      // after each epoch, with Run{.training = false}
   std::vector<Metric> metrics = {};   // of the predictions before the steps
