@@ -9,10 +9,15 @@
 
 namespace tapedeck::test {
 
+/// Where files take no time to get to the disk, for tests that write many.
+inline std::filesystem::path memory_or_temporary() {
+  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
+
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tapedeck-XXXXXX").string();
+  TemporaryFolder(const std::filesystem::path& in = std::filesystem::temp_directory_path()) {
+    std::string pattern = (in / "tapedeck-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder: " + pattern);
     path_ = pattern;
   }

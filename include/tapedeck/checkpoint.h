@@ -34,7 +34,7 @@ struct RestoreReport {
   std::vector<std::string> restored;
   std::vector<std::string> missing;     // added, but not in the file
   std::vector<std::string> extra;       // in the file, but not added; deferred: pending
-  std::vector<std::string> different;   // of another dtype or shape
+  std::vector<std::string> different;   // of another dtype or shape, or objects of another kind
   Metadata metadata;
 };
 
@@ -85,8 +85,9 @@ class TAPEDECK_EXPORT Checkpoint {
   void save(const std::string& path, const Metadata& metadata = {}) const;
 
   /// Restores from a file. Throws FileError, and changes nothing, if the file cannot be read or is damaged
-  /// or, if strict, does not match; the message lists what is missing, extra and different. Slots, and
-  /// tensors that an object does not always have, are reset by a strict restore that does not find them.
+  /// or, if strict, does not match; the message lists what is missing, extra and different, such as an object
+  /// of another kind than in the file, of which no part is restored. Slots, and tensors that an object does
+  /// not always have, are reset by a strict restore that does not find them.
   RestoreReport restore(const std::string& path, RestoreMode mode = RestoreMode::strict);
 
   /// Names of pending values of deferred restores. If several files have a value of one name, the last
@@ -125,7 +126,8 @@ class TAPEDECK_EXPORT CheckpointFolder {
   /// Saves the checkpoint of a step ≥ 0, then removes all but the last `keep_last` and temporary files left
   /// by killed processes. Returns the path.
   std::string save(const Checkpoint& checkpoint, std::int64_t step, const Metadata& metadata = {}) const;
-  /// The path of the checkpoint with the highest step; none if there is no checkpoint.
+  /// The path of the checkpoint with the highest step; none if there is no checkpoint. Folders, and whatever
+  /// else is no file, are none.
   std::optional<std::string> latest() const;
   /// The existing steps in ascending order.
   std::vector<std::int64_t> steps() const;

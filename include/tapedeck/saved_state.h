@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tapedeck/named_tensors.h"
@@ -27,6 +28,9 @@ struct SavedState {
   std::vector<SavedScalar> scalars = {};   // of always the same names
   std::vector<SlotValue> slots = {};
   NamedTensors tensors = {};
+  /// Of what it is: "adam", an optimizer's rule; "loss_scale"; the name of a metric. An object refuses the
+  /// state of another kind; empty: it is not said.
+  std::string kind = {};
 };
 
 namespace detail {

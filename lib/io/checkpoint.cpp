@@ -2,6 +2,7 @@
 // them. Restoring is all or nothing.
 #include "tapedeck/checkpoint.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -52,6 +53,8 @@ void each_part(const Entries& entries, const std::string& object, const F& f) {
     f(*at, std::string_view(at->first).substr(prefix.size()));
 }
 
+std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 std::string listed(std::string_view what, const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 20;
   std::string text;
@@ -73,18 +76,26 @@ struct Checkpoint::State {
   ByName<Object> objects;
   std::map<std::uint64_t, std::string> variables;   // id -> name
   ByName<PendingValue> waiting;
+  Metadata waiting_kinds;   // of objects whose parts may wait
 
   void check_free(const std::string& name) const;
   void add(const std::string& name, Value value);
   void add(const std::string& name, Object object);
-  NamedTensors tensors() const;
+  struct Contents {
+    NamedTensors tensors;
+    Metadata kinds;   // of objects, by their names
+  };
+  Contents contents() const;
   static void expect(ByName<Expected>& here, const std::string& name, const Value& value);
   static void expect_slots(ByName<Expected>& here, const std::string& name, const Object& object,
                            const std::string& variable_name, const Value& value);
   template <class Entries> void expect(ByName<Expected>& here, const std::string& name, const Object& object,
                                        const Entries& there) const;
   ByName<Expected> expected(const ByName<Spec>& there) const;
-  RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Expected>& here) const;
+  Metadata other_kinds(const FileName& file, const Metadata& kinds) const;
+  bool is_part(const Metadata& of, std::string_view name) const;
+  RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Expected>& here,
+                        const Metadata& others) const;
   SavedState merged(const std::string& name, const Object& object, const NamedTensors& tensors,
                     bool is_strict) const;
   void assign(const NamedTensors& tensors, bool is_strict);
@@ -136,12 +147,34 @@ ByName<Expected> Checkpoint::State::expected(const ByName<Spec>& there) const {
   return here;
 }
 
-// Compares the entries of a file with the expected ones.
+// Of the objects whose kind in a file is another one than here, what is different.
+Metadata Checkpoint::State::other_kinds(const FileName& file, const Metadata& kinds) const {
+  Metadata others;
+  for (const auto& [name, kind] : kinds) {
+    const auto object = objects.find(name);
+    const std::string here = object == objects.end() ? "" : object->second.state().kind;
+    if (!here.empty() && here != kind)
+      others.emplace(name, fmt::format("\"{}\" is the state of {} in {}, of {} here", name, kind,
+                                       last_of(file.path), here));
+  }
+  return others;
+}
+
+bool Checkpoint::State::is_part(const Metadata& of, std::string_view name) const {
+  return !values.contains(name) && std::any_of(of.begin(), of.end(), [&](const auto& object) {
+    return name.starts_with(object.first) && name.substr(object.first.size()).starts_with('/');
+  });
+}
+
+// Compares the entries of a file with the expected ones. Of objects of other kinds none is restored.
 RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there,
-                                         const ByName<Expected>& here) const {
+                                         const ByName<Expected>& here, const Metadata& others) const {
   RestoreReport report;
-  const std::string file_name = file.path.substr(file.path.rfind('/') + 1);
+  for (const auto& [name, text] : others)
+    report.different.push_back(text);
+  const std::string file_name = last_of(file.path);
   for (const auto& [name, entry] : here) {
+    if (is_part(others, name)) continue;
     const auto stored = there.find(name);
     if (stored != there.end() && entry.spec && *entry.spec != stored->second)
       report.different.push_back(fmt::format(
@@ -153,7 +186,7 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
       report.missing.push_back(name);
   }
   for (const auto& [name, spec] : there)
-    if (!here.contains(name)) report.extra.push_back(name);
+    if (!here.contains(name) && !is_part(others, name)) report.extra.push_back(name);
   return report;
 }
 
@@ -230,11 +263,14 @@ void Checkpoint::State::assign(const NamedTensors& tensors, bool is_strict) {
 // Assigns pending values whose variables have been added.
 void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
   NamedTensors found;
+  Metadata others;
   for (const auto& [name, entry] : here) {
     const auto waits = waiting.find(name);
     if (waits == waiting.end()) continue;
     const FileName file{"restore", waits->second.path};
-    const RestoreReport report = compare(file, {{name, waits->second.tensor.spec()}}, {{name, entry}});
+    if (found.empty()) others = other_kinds(file, waiting_kinds);
+    const RestoreReport report =
+        compare(file, {{name, waits->second.tensor.spec()}}, {{name, entry}}, others);
     if (!report.different.empty()) file.fail(report.different[0]);
     found.emplace(name, waits->second.tensor);
   }
@@ -284,8 +320,9 @@ void Checkpoint::State::add(const std::string& name, Object object) {
   }
 }
 
-NamedTensors Checkpoint::State::tensors() const {
+Checkpoint::State::Contents Checkpoint::State::contents() const {
   NamedTensors all;
+  Metadata kinds;
   const auto put = [&](std::string name, const Tensor& tensor) {
     if (!tensor.defined()) throw_error<ArgumentError>("save: \"{}\" is undefined", name);
     if (const auto [at, is_free] = all.try_emplace(std::move(name), tensor); !is_free)
@@ -295,6 +332,7 @@ NamedTensors Checkpoint::State::tensors() const {
     put(name, value.read());
   for (const auto& [name, object] : objects) {
     const SavedState state = object.state();
+    if (!state.kind.empty()) kinds.emplace(name, state.kind);
     for (const SavedScalar& n : state.scalars)
       put(part_name(name, n.name), tensor(n.value, DType::f64));
     for (const auto& [part, x] : state.tensors)
@@ -308,7 +346,7 @@ NamedTensors Checkpoint::State::tensors() const {
       put(slot_name(name, variable->second, v.slot), v.value);
     }
   }
-  return all;
+  return {std::move(all), std::move(kinds)};
 }
 
 Checkpoint::Checkpoint() : state_(std::make_unique<State>()) {}
@@ -377,7 +415,8 @@ void Checkpoint::add_object(const std::string& name, Object object) {
 }
 
 void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
-  write_tensors({"save", path}, state_->tensors(), metadata);
+  const State::Contents contents = state_->contents();
+  write_tensors({"save", path}, contents.tensors, metadata, contents.kinds);
 }
 
 RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
@@ -386,7 +425,8 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   for (const StoredTensor& t : reader.tensors())
     there.emplace(t.name, t.spec);
   const ByName<Expected> here = state_->expected(there);
-  RestoreReport report = state_->compare(reader.name(), there, here);
+  const Metadata others = state_->other_kinds(reader.name(), reader.kinds());
+  RestoreReport report = state_->compare(reader.name(), there, here, others);
   const bool is_strict = mode == RestoreMode::strict;
   if (is_strict && !(report.missing.empty() && report.extra.empty() && report.different.empty()))
     reader.name().fail("does not match" + listed("missing", report.missing) + listed("extra", report.extra) +
@@ -396,15 +436,20 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   ByName<PendingValue> waiting = state_->waiting;
   for (const std::string& name : report.restored)
     waiting.erase(name), wanted.emplace(name, Tensor());
+  Metadata waiting_kinds = state_->waiting_kinds;
+  if (mode == RestoreMode::deferred)
+    for (const auto& [name, kind] : reader.kinds())
+      waiting_kinds.insert_or_assign(name, kind);
   for (const StoredTensor& t : reader.tensors()) {
     if (const auto at = wanted.find(t.name); at != wanted.end())
       at->second = reader.read(t);
-    else if (mode == RestoreMode::deferred && !here.contains(t.name))
+    else if (mode == RestoreMode::deferred && !here.contains(t.name) && !state_->is_part(others, t.name))
       waiting.insert_or_assign(t.name, PendingValue{reader.read(t), path});
   }
   report.metadata = reader.metadata();
   state_->assign(wanted, is_strict);
   state_->waiting = std::move(waiting);
+  state_->waiting_kinds = std::move(waiting_kinds);
   return report;
 }
 
@@ -414,6 +459,9 @@ std::vector<std::string> Checkpoint::waiting() const {
     names.push_back(name);
   return names;
 }
-void Checkpoint::drop_waiting() { state_->waiting.clear(); }
+void Checkpoint::drop_waiting() {
+  state_->waiting.clear();
+  state_->waiting_kinds.clear();
+}
 
 }   // namespace tapedeck

@@ -19,8 +19,8 @@ using Json = nlohmann::json;
 // The text begins with this, followed by the header's checksum, which is computed with zeros in its place.
 constexpr std::string_view kOpening = R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":")";
 constexpr std::string_view kOwn = "tapedeck.", kVersion = "tapedeck.version",
-                           kHeaderChecksum = "tapedeck.checksum",
-                           kChecksumOf = "tapedeck.xxh3:", kDtypeOf = "tapedeck.dtype:";
+                           kHeaderChecksum = "tapedeck.checksum", kChecksumOf = "tapedeck.xxh3:",
+                           kDtypeOf = "tapedeck.dtype:", kKindOf = "tapedeck.kind:";
 constexpr std::size_t kDigits = 16;
 
 // In the order of DType. The format has no c128, which is stored as F64 with a last axis of 2 and a note in
@@ -143,6 +143,8 @@ class HeaderReader {
       file_.fail(fmt::format("is of version {}; this library knows version 1", version->second));
     if (!text_.starts_with(kOpening) || own_[std::string(kHeaderChecksum)] != digits(header_checksum(text_)))
       file_.fail("the header is damaged: its checksum differs");
+    for (const auto& [key, value] : own_)
+      if (key.starts_with(kKindOf)) header_.kinds.emplace(key.substr(kKindOf.size()), value);
   }
 
   StoredTensor tensor(const std::string& name, const Value& description) {
@@ -271,6 +273,10 @@ HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : t
           "{}: the key \"{}\" is the library's own; use one that does not begin with {}", op, key, kOwn);
     entry("a key of the metadata", key);
     text_ += quoted(op, "a text of the metadata", value);
+  }
+  for (const auto& [object, kind] : header.kinds) {
+    entry("a name", std::string(kKindOf) + object);
+    text_ += quoted(op, "the kind of an object", kind);
   }
   for (const StoredTensor& t : header.tensors) {
     if (t.name == "__metadata__")

@@ -32,8 +32,9 @@ void prefer_large_pages(void* memory, std::int64_t bytes) {
 }
 
 // Orders tensors by element size, largest first, so that each one is aligned; then by name.
-SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const Metadata& metadata) {
-  SafetensorsHeader header{{}, metadata};
+SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const Metadata& metadata,
+                        const Metadata& kinds) {
+  SafetensorsHeader header{{}, metadata, kinds};
   for (const auto& [name, x] : tensors) {
     if (!x.defined()) throw_error<ArgumentError>("{}: tensor \"{}\" is undefined", file.op, name);
     header.tensors.push_back({name, x.spec()});
@@ -87,8 +88,9 @@ Tensor TensorReader::read(const StoredTensor& stored) const {
   return x;
 }
 
-void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata) {
-  const SafetensorsHeader header = place(name, tensors, metadata);
+void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata,
+                   const Metadata& kinds) {
+  const SafetensorsHeader header = place(name, tensors, metadata, kinds);
   HeaderText text(name.op, header);
   const auto length = static_cast<std::int64_t>(text.text().size());
   OutputFile file(name);

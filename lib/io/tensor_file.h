@@ -11,6 +11,8 @@ class TensorReader {
   const FileName& name() const { return file_.name(); }
   const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
   const Metadata& metadata() const { return header_.metadata; }
+  /// Of objects, by their names.
+  const Metadata& kinds() const { return header_.kinds; }
   /// Fails if the bytes do not match the tensor's checksum.
   Tensor read(const StoredTensor& stored) const;
 
@@ -21,7 +23,8 @@ class TensorReader {
 };
 
 /// Writes a whole file, as save_safetensors does.
-void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata);
+void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata,
+                   const Metadata& kinds = {});
 
 /// Fails unless each byte of a bool tensor is 0 or 1. The message continues from `what`.
 void check_booleans(const FileName& file, std::string_view what, const Tensor& x);

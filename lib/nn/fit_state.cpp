@@ -63,7 +63,8 @@ SavedState FitState::state() const {
                                   {"best", at.best},
                                   {"waited", number(at.waited)},
                                   {"stopped", number(at.stopped)},
-                                  {"log_size", number(at.log_size)}}};
+                                  {"log_size", number(at.log_size)}},
+                      .kind = "fit"};
   for (const auto& [name, value] : at.best_values)
     saved.tensors.emplace(fmt::format("{}{}", kBest, name), value);
   if (at.history.empty()) return saved;

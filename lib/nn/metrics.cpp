@@ -130,8 +130,9 @@ Totals& Totals::operator+=(const Totals& other) {
 }
 
 SavedState Totals::state() const {
-  if (totals_.empty()) return {};
-  return {.tensors = {{"totals", tensor(totals_)}}};
+  SavedState s = {.kind = name_};
+  if (!totals_.empty()) s.tensors = {{"totals", tensor(totals_)}};
+  return s;
 }
 
 void Totals::restore(const SavedState& state) { prepare_restore(state)(); }

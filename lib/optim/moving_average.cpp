@@ -17,7 +17,8 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::string_view kName = "moving_average", kSlot = "average";
+constexpr std::string_view kName = "moving_average", kWeighted = "weighted_moving_average",
+                           kExponential = "exponential_moving_average", kSlot = "average";
 constexpr std::array<std::string_view, 3> kParts = {"biased", "left", "value"};
 
 double checked(double decay) {
@@ -87,7 +88,7 @@ void MovingAverage::update(const Tensor& value, double decay) {
 
 SavedState MovingAverage::state() const {
   refuse_reading(kName, "its state");
-  SavedState s = {.tensors = {{"value", variable_.cell().value}}};
+  SavedState s = {.tensors = {{"value", variable_.cell().value}}, .kind = std::string(kName)};
   if (master_.defined()) s.tensors.emplace("master", master_);
   if (!biased_.defined()) return s;
   s.scalars.push_back({"left", left_});
@@ -149,14 +150,15 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
 
 SavedState WeightedMovingAverage::state() const {
   refuse_reading(kName, "its state");
-  if (!numerator_.defined()) return {};
-  return {.tensors = {{"numerator", numerator_}, {"denominator", denominator_}}};
+  SavedState s = {.kind = std::string(kWeighted)};
+  if (numerator_.defined()) s.tensors = {{"numerator", numerator_}, {"denominator", denominator_}};
+  return s;
 }
 
 void WeightedMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit WeightedMovingAverage::prepare_restore(const SavedState& state) {
   refuse_reading(kName, "a state that is restored");
-  StateReader reader(kName, state);
+  StateReader reader(kWeighted, state);
   Tensor numerator, denominator;
   if (!state.tensors.empty())
     numerator = reader.tensor("numerator"), denominator = reader.tensor("denominator");
@@ -256,7 +258,7 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
 
 SavedState ExponentialMovingAverage::state() const {
   refuse_reading(kName, "its state");
-  SavedState all;
+  SavedState all = {.kind = std::string(kExponential)};
   for (const auto& [id, of] : of_variables_)
     if (const std::shared_ptr<detail::VariableCell> cell = of.variable.lock())
       all.slots.push_back({Variable(cell), std::string(kSlot), of.average.variable().cell().value});
@@ -280,7 +282,7 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     decltype(of_tensors_) of_tensors;
     std::vector<Commit> commits;
   };
-  StateReader(kName, state).end_scalars();
+  StateReader(kExponential, state).end_scalars();
   const auto next = std::make_shared<Next>();
   for (const SlotValue& s : state.slots) {
     if (s.slot != kSlot) throw_error<ArgumentError>("restore: {} has no slot \"{}\"", kName, s.slot);

@@ -8,6 +8,11 @@
 
 namespace tapedeck {
 
+void check_kind(std::string_view kind, const SavedState& state) {
+  if (!state.kind.empty() && state.kind != kind)
+    throw_error<ArgumentError>("restore: the state is that of {}, not of {}", state.kind, kind);
+}
+
 double StateReader::scalar(std::string_view name) {
   const auto at = std::find_if(state_.scalars.begin(), state_.scalars.end(),
                                [&](const SavedScalar& s) { return s.name == name; });

@@ -6,11 +6,16 @@
 
 namespace tapedeck {
 
+/// Fails unless the state is of this kind, or does not say of which it is.
+void check_kind(std::string_view kind, const SavedState& state);
+
 /// Each function throws ArgumentError, which names the object, for what is missing, unknown or no such
-/// number.
+/// number; the constructor for the state of another kind of object.
 class StateReader {
  public:
-  StateReader(std::string_view object, const SavedState& state) : object_(object), state_(state) {}
+  StateReader(std::string_view object, const SavedState& state) : object_(object), state_(state) {
+    check_kind(object, state);
+  }
 
   double scalar(std::string_view name);
   /// A whole number of 0 or more.

@@ -3,6 +3,7 @@
 
 #include "core/format.h"
 #include "optim/recorded.h"
+#include "optim/saved_state.h"
 #include "optim/step.h"
 
 namespace tapedeck {
@@ -85,7 +86,7 @@ double Optimizer::scalar(std::string_view name) const {
 
 SavedState Optimizer::state() const {
   refuse_reading(state_->rule.name, "its state");
-  SavedState result;
+  SavedState result = {.kind = std::string(name())};
   result.scalars.push_back({std::string(kIterations), static_cast<double>(iterations())});
   for (const ScalarSpec& spec : named(state_->rule.scalars))
     result.scalars.push_back({std::string(spec.name), scalar(spec.name)});
@@ -113,6 +114,7 @@ void Optimizer::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit Optimizer::prepare_restore(const SavedState& state) {
   refuse_reading(state_->rule.name, "a state that is restored");
   State& own = *state_;
+  check_kind(own.rule.name, state);
   if (!state.tensors.empty())
     throw_error<ArgumentError>("restore: {} has no tensor \"{}\"", own.rule.name,
                                state.tensors.begin()->first);

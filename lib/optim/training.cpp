@@ -149,7 +149,7 @@ std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
 
 SavedState GradientAccumulator::state() const {
   refuse_reading("gradient_accumulator", "its state");
-  SavedState s = {.scalars = {{"count", static_cast<double>(count_)}}};
+  SavedState s = {.scalars = {{"count", static_cast<double>(count_)}}, .kind = "gradient_accumulator"};
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     const auto& [gradient, variable] = sums_[i];
     const auto put = [&, &v = variable](const char* slot, Tensor x) {
@@ -166,7 +166,7 @@ SavedState GradientAccumulator::state() const {
 void GradientAccumulator::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit GradientAccumulator::prepare_restore(const SavedState& state) {
   refuse_reading("gradient_accumulator", "a state that is restored");
-  const SavedState own = {.scalars = state.scalars, .tensors = state.tensors};
+  const SavedState own = {.scalars = state.scalars, .tensors = state.tensors, .kind = state.kind};
   StateReader reader("gradient_accumulator", own);
   const std::int64_t count = reader.count("count");
   reader.end();
@@ -250,7 +250,8 @@ SavedState LossScale::state() const {
   refuse_reading("loss_scale", "its state");
   return {.scalars = {{"value", value_},
                       {"good", static_cast<double>(good_)},
-                      {"skipped", static_cast<double>(skipped_)}}};
+                      {"skipped", static_cast<double>(skipped_)}},
+          .kind = "loss_scale"};
 }
 
 void LossScale::restore(const SavedState& state) { prepare_restore(state)(); }

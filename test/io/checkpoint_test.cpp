@@ -424,7 +424,7 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   CHECK(restored("debiased/left", tensor(2, DType::f64)) ==
         "restore: left of moving_average is 2; use a number from 0 to 1");
   CHECK(restored("weighted/numerator", Tensor()) ==
-        "restore: tensor \"numerator\" of moving_average is missing");
+        "restore: tensor \"numerator\" of weighted_moving_average is missing");
   CHECK(restored("averages/x/value", tensor({1, 2})) ==
         "restore: \"x/value\" of moving_average is missing, or neither f32 nor f64");
   CHECK(restored("accumulator/w/sum", zeros({4})) == "restore: variable \"w\" is f32[5], its sum is f32[4]");
