@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "core/format.h"
@@ -21,9 +22,9 @@ constexpr std::int64_t kWriteBackBytes = 8 << 20;
 
 // Opens and locks the file, and retries until the name still refers to the locked file: the previous holder
 // of the lock may have moved it.
-int open_locked(const std::string& partial, int flags) {
+int open_locked(const std::string& partial, int flags, mode_t mode = 0666) {
   for (;;) {
-    const int fd = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666);
+    const int fd = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, mode);
     if (fd < 0) return -1;
     struct stat opened, there;
     const bool is_locked =
@@ -78,6 +79,22 @@ std::string target_of(const FileName& name) {
   }
   errno = ELOOP;
   name.fail_with_errno("cannot be written");
+}
+
+// The bits of a file's mode that say who may read and write it; none if there is no file.
+std::optional<mode_t> mode_of(const std::string& path) {
+  struct stat s;
+  return ::stat(path.c_str(), &s) == 0 ? std::optional(s.st_mode & 0777) : std::nullopt;
+}
+
+// Those who may read or write the file in `target` may do so with the one that replaces it, and nobody else.
+// Some file systems have no modes and owners, which is no error.
+void take_access(int fd, const std::string& target) {
+  struct stat s;
+  if (::stat(target.c_str(), &s) != 0) return;
+  [[maybe_unused]] const bool has_owner = ::fchown(fd, s.st_uid, static_cast<gid_t>(-1)) == 0;
+  const bool has_group = ::fchown(fd, static_cast<uid_t>(-1), s.st_gid) == 0;
+  [[maybe_unused]] const bool has_mode = ::fchmod(fd, s.st_mode & (has_group ? 0777 : 0707)) == 0;
 }
 
 // The length of the UTF-8 character that the text begins with; 0 for a control character, and if it is none.
@@ -161,9 +178,10 @@ OutputFile::OutputFile(FileName name)
     : name_(std::move(name)),
       target_(target_of(name_)),
       partial_(target_ + ".partial"),
-      fd_(open_locked(partial_, O_CREAT)) {
+      fd_(open_locked(partial_, O_CREAT, mode_of(target_).value_or(0666))) {
   if (fd_ < 0 && errno == EWOULDBLOCK) name_.fail("is being written by someone else");
   if (fd_ < 0) name_.fail_with_errno("cannot be written");
+  take_access(fd_, target_);
   if (::ftruncate(fd_, 0) == 0) return;
   const int reason = errno;
   ::unlink(partial_.c_str());

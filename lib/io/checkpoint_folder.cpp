@@ -1,5 +1,6 @@
 // Folders of checkpoints: one file per step, of which the last few are kept.
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -32,6 +33,11 @@ std::optional<std::int64_t> step_of(std::string_view name, std::string_view pref
   return step;
 }
 
+bool is_file(const std::string& path) {
+  struct stat s;
+  return ::stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode);
+}
+
 // The steps in a folder, ascending; none if the folder does not exist. Iterators of std::filesystem end the
 // process where memory runs out.
 std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view prefix,
@@ -42,7 +48,8 @@ std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view p
   if (!files && errno == ENOENT) return steps;
   if (!files) name.fail_with_errno("cannot be read");
   for (errno = 0; const dirent* file = ::readdir(files.get()); errno = 0)
-    if (const auto step = step_of(file->d_name, prefix, extension); step && *step >= 0)
+    if (const auto step = step_of(file->d_name, prefix, extension);
+        step && *step >= 0 && is_file(folder + "/" + file->d_name))
       steps.push_back(*step);
   if (errno != 0) name.fail_with_errno("cannot be read");
   std::sort(steps.begin(), steps.end());

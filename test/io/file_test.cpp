@@ -10,6 +10,7 @@
 #include "message_of.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/csv.h"
+#include "tapedeck/debug.h"
 #include "tapedeck/npy.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training_log.h"
@@ -47,6 +48,14 @@ const Writer kWriters[] = {
        checkpoint.save(path);
      },
      [](const std::string& path) { return load_safetensors(path).tensors.at("x"); }},
+    {"write_html",
+     [](const std::string& path) {
+       GradientTape tape;
+       write_html(tape, path);
+     },
+     [](const std::string& path) {
+       return tensor({text_of(path).starts_with("<!") ? 1.0 : 0.0, 2.0});
+     }},
     {"save_npz",
      [](const std::string& path) {
        save_npz(path, {{"x", tensor({1.0, 2.0})}});
@@ -84,6 +93,110 @@ TEST_CASE("files are written through links, and nowhere but to regular files", "
     CHECK(message("a") == begin + "a: cannot be written: Too many levels of symbolic links");
     CHECK(folder.files() == 7);
   }
+}
+
+// As a file's owner and others had it. Under the usual mask, by which new files are readable by all.
+TEST_CASE("a file in the place of another has its mode and owner", "[files]") {
+  const mode_t mask = ::umask(022);
+  for (const Writer& w : writers()) {
+    INFO(w.op);
+    const TemporaryFolder folder;
+    const auto status = [&](const std::string& name) {
+      struct stat s = {};
+      CHECK(::stat((folder / name).c_str(), &s) == 0);
+      return s;
+    };
+    w.save(folder / "new");
+    CHECK((status("new").st_mode & 07777) == 0644);
+    fs::create_symlink("old", folder / "link");
+    for (const mode_t mode : {0600, 0640, 0666, 0644, 0400}) {
+      CAPTURE(mode);
+      write_text(folder / "old", "of another kind");
+      REQUIRE(::chmod((folder / "old").c_str(), mode) == 0);
+      if (::geteuid() == 0) REQUIRE(::chown((folder / "old").c_str(), 12345, 54321) == 0);
+      const struct stat before = status("old");
+      for (const char* name : {"old", "link"}) {
+        w.save(folder / name);
+        const struct stat after = status("old");
+        CHECK(after.st_mode == before.st_mode);
+        CHECK((after.st_uid == before.st_uid && after.st_gid == before.st_gid));
+        CHECK(w.load(folder / "old").to_vector() == std::vector<double>{1, 2});
+      }
+      fs::remove(folder / "old");
+    }
+  }
+  ::umask(mask);
+}
+
+TEST_CASE("whatever writes leaves devices, pipes and folders as they are, and says so", "[files][errors]") {
+  std::vector<std::pair<std::string, std::function<void(const std::string&)>>> all;
+  for (const Writer& w : writers())
+    all.emplace_back(w.op, w.save);
+  all.emplace_back("training_log", [](const std::string& path) { TrainingLog(path).write({{"step", 1}}); });
+  for (const auto& [op, write] : all) {
+    INFO(op);
+    const TemporaryFolder folder;
+    fs::create_directory(folder / "deep");
+    write_text(folder / "deep/x", "x");
+    write_text(folder / "file", "x");
+    REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+    fs::create_symlink("/dev/full", folder / "link");
+    std::vector<std::string> paths = {
+        "/dev/null", "/dev/full", folder / "pipe", folder / "link", folder / "deep", folder / "file/x", ""};
+    if (::geteuid() != 0) {   // who may write everywhere
+      fs::create_directory(folder / "closed");
+      fs::permissions(folder / "closed", fs::perms::owner_read | fs::perms::owner_exec);
+      paths.push_back(folder / "closed/x");
+    }
+    if (op != "training_log") paths.push_back(folder / "missing/x");   // a log makes its folder
+    for (const std::string& path : paths)
+      CHECK_THAT(message_of<FileError>([&] { write(path); }),
+                 Catch::Matchers::StartsWith(op + ": " + path + ": "));
+    CHECK(fs::is_character_file("/dev/null"));
+    CHECK(fs::is_character_file("/dev/full"));
+    CHECK(fs::is_fifo(folder / "pipe"));
+    CHECK(text_of(folder / "deep/x") == "x");
+    CHECK(text_of(folder / "file") == "x");
+    CHECK(folder.files() == 4 + (::geteuid() != 0));
+  }
+}
+
+TEST_CASE("what cannot be written leaves the file that there is", "[files][errors]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  write_text(path, "of another kind");
+  const NamedTensors bad = {{"x", Tensor()}};
+  CHECK_THROWS_AS(save_npy(path, Tensor()), ArgumentError);
+  CHECK_THROWS_AS(save_safetensors(path, bad), ArgumentError);
+  CHECK_THROWS_AS(save_safetensors(path, {{"\xff", tensor(1.0)}}), ArgumentError);
+  if (has_npz()) CHECK_THROWS_AS(save_npz(path, bad), ArgumentError);
+  Tensor undefined;
+  Checkpoint checkpoint;
+  checkpoint.add("x", undefined);
+  CHECK_THROWS_AS(checkpoint.save(path), ArgumentError);
+  CHECK_THROWS_AS(CheckpointFolder(path).save(checkpoint, 1), FileError);
+  CHECK(text_of(path) == "of another kind");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("what is no file is no checkpoint", "[files][checkpoint]") {
+  const TemporaryFolder folder;
+  const CheckpointFolder checkpoints(folder.path(), {.keep_last = 2});
+  fs::create_directory(folder / "step-50.safetensors");
+  fs::create_symlink("nowhere", folder / "step-60.safetensors");
+  REQUIRE(mkfifo((folder / "step-70.safetensors").c_str(), 0600) == 0);
+  CHECK_FALSE(checkpoints.latest());
+  double x = 1;
+  Checkpoint checkpoint;
+  checkpoint.add("x", x);
+  for (std::int64_t step = 1; step < 4; ++step)
+    checkpoints.save(checkpoint, step);
+  CHECK(checkpoints.steps() == std::vector<std::int64_t>{2, 3});
+  CHECK(checkpoints.latest() == folder / "step-3.safetensors");
+  CHECK(fs::is_directory(folder / "step-50.safetensors"));
+  CHECK(folder.files() == 5);
+  CHECK(message_of<FileError>([&] { checkpoints.save(checkpoint, 50); }) ==
+        "save: " + (folder / "step-50.safetensors") + ": cannot be written: Is a directory");
 }
 
 TEST_CASE("a path with a NUL byte is refused", "[files][errors]") {
