@@ -20,8 +20,10 @@ struct CsvTable {
 };
 
 /// Reads numbers in the format of std::from_chars, whole ones for integer dtypes and 0 and 1 for bool,
-/// ignoring surrounding spaces and empty lines. Throws FileError, with line and column, for anything else and
-/// for numbers out of the dtype's range, and if lines differ in length.
+/// ignoring surrounding spaces and empty lines; each is rounded to the dtype once. Names and numbers may be
+/// in quotes, between which a separator is a part of the name and "" is a quote. Throws FileError, with line
+/// and column, for anything else and for numbers out of the dtype's range, and if lines differ in length;
+/// ArgumentError for a separator that may be a part of a number, such as '.', '-' and letters.
 TAPEDECK_EXPORT CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
 
 }   // namespace tapedeck

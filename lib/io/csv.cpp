@@ -2,6 +2,7 @@
 #include "tapedeck/csv.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -28,11 +29,62 @@ std::string_view take(std::string_view& rest, char separator) {
   return text;
 }
 
-// Reads the cells of a table: integers exactly, for integer dtypes, else numbers in f64.
+// The cells of a row. One in quotes may have separators, and has two quotes for one.
+class Row {
+ public:
+  Row(const FileName& file, std::string_view text, std::int64_t line, char separator)
+      : file_(file), rest_(text), line_(line), separator_(separator) {}
+
+  bool has_more() const { return has_more_; }
+  std::string_view next() {
+    if (const std::string_view text = trimmed(rest_); text.starts_with('"')) {
+      rest_ = text.substr(1);
+      take_quoted();
+      return quoted_;
+    }
+    has_more_ = rest_.find(separator_) != std::string_view::npos;
+    return trimmed(take(rest_, separator_));
+  }
+
+ private:
+  void take_quoted() {
+    quoted_.clear();
+    for (bool is_first = true; is_first || rest_.starts_with('"'); is_first = false) {
+      if (!is_first) quoted_ += rest_[0], rest_.remove_prefix(1);
+      const std::size_t end = rest_.find('"');
+      if (end == std::string_view::npos) file_.fail(fmt::format("line {}: a quote has no end", line_));
+      quoted_ += rest_.substr(0, end);
+      rest_.remove_prefix(end + 1);
+    }
+    has_more_ = rest_.find(separator_) != std::string_view::npos;
+    if (const std::string_view behind = trimmed(take(rest_, separator_)); !behind.empty())
+      file_.fail(fmt::format("line {}: \"{}\" is behind the end of a quote", line_, behind.substr(0, 60)));
+  }
+
+  const FileName& file_;
+  std::string_view rest_;
+  std::int64_t line_;
+  char separator_;
+  bool has_more_ = true;
+  std::string quoted_;
+};
+
+// A float such that rounding it to a type of fewer bits is rounding x: where x lies between two floats, the
+// one whose last bit is 1.
+float rounded_to_odd(double x) {
+  const auto f = static_cast<float>(x);
+  if (f == x || std::isnan(x) || (std::bit_cast<std::uint32_t>(f) & 1)) return f;
+  return std::nextafter(f, x > f ? INFINITY : -INFINITY);
+}
+
+// Reads the cells of a table: integers exactly, for integer dtypes, else numbers, rounded once.
 class Cells {
  public:
   Cells(const FileName& file, DType dtype)
-      : file_(file), dtype_(dtype), is_whole_(!is_floating(dtype) && !is_complex(dtype)) {}
+      : file_(file),
+        dtype_(dtype),
+        is_whole_(!is_floating(dtype) && !is_complex(dtype)),
+        is_f64_(!is_whole_ && real_of(dtype) == DType::f64) {}
 
   void add(std::string_view cell, std::int64_t line, std::int64_t column) {
     const auto fail = [&](std::string_view what) {
@@ -51,13 +103,26 @@ class Cells {
   Tensor table(const Shape& shape) const {
     if (dtype_ == DType::u64) return detail::tensor_from(naturals_.data(), dtype_, shape, dtype_);
     if (is_whole_) return detail::tensor_from(integers_.data(), DType::i64, shape, dtype_);
-    return detail::tensor_from(numbers_.data(), DType::f64, shape, dtype_);
+    if (is_f64_) return detail::tensor_from(numbers_.data(), DType::f64, shape, dtype_);
+    return detail::tensor_from(floats_.data(), DType::f32, shape, dtype_);
   }
 
  private:
   std::errc parse(std::string_view cell) {
     if (dtype_ == DType::u64) return parse(cell, naturals_.emplace_back());
-    return is_whole_ ? parse(cell, integers_.emplace_back()) : parse(cell, numbers_.emplace_back());
+    if (is_whole_) return parse(cell, integers_.emplace_back());
+    return is_f64_ ? parse(cell, numbers_.emplace_back()) : parse_float(cell, floats_.emplace_back());
+  }
+  // Of f32, or for halves. What is too near 0 for a float is 0.
+  std::errc parse_float(std::string_view cell, float& number) const {
+    std::errc error = std::errc::result_out_of_range;
+    if (!is_half(real_of(dtype_))) error = parse(cell, number);
+    if (error != std::errc::result_out_of_range) return error;
+    double exact = 0;
+    error = parse(cell, exact);
+    number = is_half(real_of(dtype_)) ? rounded_to_odd(exact) : static_cast<float>(exact);
+    return error == std::errc() && std::isinf(number) && !std::isinf(exact) ? std::errc::result_out_of_range
+                                                                            : error;
   }
   template <class T> static std::errc parse(std::string_view cell, T& number) {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
@@ -66,12 +131,13 @@ class Cells {
   // Whether the last number is one of the dtype.
   bool fits() const {
     if (dtype_ == DType::u64) return true;
+    if (is_f64_) return true;
     if (!is_whole_) {
-      const double x = numbers_.back();
-      std::byte stored[8];
-      double back;
-      convert_elements(DType::f64, &x, real_of(dtype_), stored, 1);
-      convert_elements(real_of(dtype_), stored, DType::f64, &back, 1);
+      const float x = floats_.back();
+      std::byte stored[4];
+      float back;
+      convert_elements(DType::f32, &x, real_of(dtype_), stored, 1);
+      convert_elements(real_of(dtype_), stored, DType::f32, &back, 1);
       return std::isinf(x) || !std::isinf(back);
     }
     const std::int64_t x = integers_.back();
@@ -97,11 +163,23 @@ class Cells {
 
   const FileName& file_;
   DType dtype_;
-  bool is_whole_;
+  bool is_whole_, is_f64_;
   std::vector<std::int64_t> integers_;
   std::vector<std::uint64_t> naturals_;   // of u64
-  std::vector<double> numbers_;
+  std::vector<double> numbers_;           // of f64 and c128
+  std::vector<float> floats_;             // of other dtypes that are not whole
 };
+
+// What separates numbers is no part of one, nor of a quote or line.
+void check(const CsvOptions& options) {
+  const char c = options.separator;
+  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  if (is_letter || std::string_view("+-.\"\r\n\0", 7).find(c) != std::string_view::npos)
+    throw_error<ArgumentError>(
+        "load_csv: the separator is '{}', which may be a part of numbers, quotes or lines; use one such as "
+        "',', ';' or '\\t'",
+        printable({&c, 1}));
+}
 
 std::string text_of(const InputFile& file) {
   std::string text(static_cast<std::size_t>(file.size()), ' ');
@@ -115,6 +193,7 @@ std::string text_of(const InputFile& file) {
 }   // namespace
 
 CsvTable load_csv(const std::string& path, const CsvOptions& options) {
+  check(options);
   const InputFile file({"load_csv", path});
   const std::string text = text_of(file);
   CsvTable table;
@@ -122,13 +201,13 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   std::int64_t columns = -1, rows = 0;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {
-    std::string_view row = trimmed(take(rest, '\n'));
-    if (row.empty()) continue;
+    const std::string_view text_of_row = trimmed(take(rest, '\n'));
+    if (text_of_row.empty()) continue;
+    Row row(file.name(), text_of_row, line, options.separator);
     const bool is_header = options.has_header && table.names.empty();
     std::int64_t n = 0;
-    for (bool more = true; more; ++n) {
-      more = row.find(options.separator) != std::string_view::npos;
-      const std::string_view cell = trimmed(take(row, options.separator));
+    for (; row.has_more(); ++n) {
+      const std::string_view cell = row.next();
       if (is_header)
         table.names.emplace_back(cell);
       else

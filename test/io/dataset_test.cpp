@@ -230,6 +230,29 @@ TEST_CASE("csv: tables of numbers", "[data]") {
   CHECK(message("\x1f\x8b\x08\x00\x01") == "looks like gzip; decompress it first");
   CHECK(message("\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 1 is no number");
   CHECK(message(std::string(1'000'000, 'x')).size() < 300);
+
+  const auto names = [&](const std::string& header, char separator = ',') {
+    write_text(path, header + "\n");
+    return load_csv(path, {.separator = separator, .has_header = true}).names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names("\"a,b\",\"c\"") == Names{"a,b", "c"});
+  CHECK(names(" \"a \"\"b\"\"\" , c\"d , \"\",\"\"\"\"") == Names{"a \"b\"", "c\"d", "", "\""});
+  CHECK(names("\"a;b\";\"c,d\"", ';') == Names{"a;b", "c,d"});
+  CHECK(message("\"1\",2\n3,\"4\"\n") == "no error");
+  CHECK(load_csv(path).values.to_vector() == std::vector<double>{1, 2, 3, 4});
+  CHECK(message("\"a,b\nc\"\n", {.has_header = true}) == "line 1: a quote has no end");
+  CHECK(message("\"a\"b,c\n", {.has_header = true}) == "line 1: \"b\" is behind the end of a quote");
+  CHECK(message("\"a,b\",c\n1,2,3\n", {.has_header = true}) == "no error");
+  for (const char c : std::string_view(".-+eExXinfa059\"\n\r\0", 18))
+    CHECK_THROWS_AS(load_csv(path, {.separator = c}), ArgumentError);
+  CHECK(message_of<ArgumentError>([&] { load_csv(path, {.separator = '.'}); }) ==
+        "load_csv: the separator is '.', which may be a part of numbers, quotes or lines; use one such as "
+        "',', ';' or '\\t'");
+  for (const char c : std::string_view(",;\t |:")) {
+    write_text(path, std::string("1.5") + c + "-2e3\n");
+    CHECK(load_csv(path, {.separator = c}).values.to_vector() == std::vector<double>{1.5, -2000});
+  }
 }
 
 // The limits of each dtype, and the numbers beside them.
@@ -269,6 +292,18 @@ TEST_CASE("csv: numbers are exact or an error", "[data][errors]") {
   CHECK(message("1e39", DType::f32) == "is out of the range of f32");
   CHECK(message("1e39", DType::c64) == "is out of the range of c64");
   CHECK(message("1e400", DType::f64) == "is out of the range of f64");
+  CHECK(message("65520", DType::f16) == "is out of the range of f16");
+  CHECK(message("-3.4e38", DType::bf16) == "is out of the range of bf16");
+  // Just above the middle between two numbers of the dtype: in the middle, if it was rounded before.
+  CHECK(loaded("1.00000005960464477540", DType::f32).at({0, 1}) == 1 + std::exp2(-23));
+  CHECK(loaded("1.00000005960464477538", DType::f32).at({0, 1}) == 1);
+  CHECK(real(loaded("1.00000005960464477540", DType::c64)).at({0, 1}) == 1 + std::exp2(-23));
+  CHECK(astype(loaded("1.000488281250001", DType::f16), DType::f64).at({0, 1}) == 1 + std::exp2(-10));
+  CHECK(astype(loaded("1.000488281249999", DType::f16), DType::f64).at({0, 1}) == 1);
+  CHECK(astype(loaded("1.003906250000001", DType::bf16), DType::f64).at({0, 1}) == 1 + std::exp2(-7));
+  CHECK(loaded("inf", DType::f16).at({0, 1}) == INFINITY);
+  CHECK(loaded("-1e-60", DType::f16).at({0, 1}) == 0);
+  CHECK(loaded("1e-45", DType::f32).at({0, 1}) == std::numeric_limits<float>::denorm_min());
   CHECK(loaded("inf", DType::f32).at({0, 1}) == INFINITY);
   CHECK(loaded("1e39", DType::f64).at({0, 1}) == 1e39);
   CHECK(loaded("1e-60", DType::f32).at({0, 1}) == 0);
