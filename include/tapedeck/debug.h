@@ -148,6 +148,7 @@ class TAPEDECK_EXPORT Profile {
   std::string table() const;
   /// All events in order, with scopes and the spec of their first result, as JSON for chrome://tracing and
   /// ui.perfetto.dev. Ops are nested inside those that call them; backward passes have a separate track.
+  /// Invalid UTF-8 bytes of names become U+FFFD.
   std::string trace() const;
 
  private:

@@ -16,17 +16,20 @@ namespace tapedeck {
 class LogValue {
  public:
   LogValue(bool v) : value_(v) {}
-  template <std::integral T> LogValue(T v) : value_(static_cast<std::int64_t>(v)) {}
+  template <std::signed_integral T> LogValue(T v) : value_(static_cast<std::int64_t>(v)) {}
+  template <std::unsigned_integral T> LogValue(T v) : value_(static_cast<std::uint64_t>(v)) {}
   template <std::floating_point T> LogValue(T v) : value_(static_cast<double>(v)) {}
   LogValue(std::string_view v) : value_(v) {}
   LogValue(const std::string& v) : value_(std::string_view(v)) {}
   LogValue(const char* v) : value_(std::string_view(v)) {}
 
   /// As kept; a string is not copied.
-  const std::variant<bool, std::int64_t, double, std::string_view>& value() const { return value_; }
+  const std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view>& value() const {
+    return value_;
+  }
 
  private:
-  std::variant<bool, std::int64_t, double, std::string_view> value_;
+  std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view> value_;
 };
 /// One name and its value in a line.
 struct LogField {
@@ -47,8 +50,9 @@ class TAPEDECK_EXPORT TrainingLog {
   TrainingLog& operator=(const TrainingLog&) = delete;
 
   /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, since JSON cannot
-  /// represent them; invalid UTF-8 bytes become U+FFFD. Throws FileError if the line cannot be written; a
-  /// part of it that is in the file is removed by the next write.
+  /// represent them; invalid UTF-8 bytes become U+FFFD. Throws ArgumentError, and writes nothing, for two
+  /// fields of one name, and FileError if the line cannot be written; a part of it that is in the file is
+  /// removed by the next write.
   void write(std::span<const LogField> fields);
   void write(std::initializer_list<LogField> fields) { write(std::span(fields.begin(), fields.size())); }
 

@@ -128,7 +128,8 @@ std::string Profile::trace() const {
                       {"tid", e.in_backward ? 2 : 1},
                       {"args", std::move(args)}});
   }
-  return nlohmann::ordered_json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump(1);
+  return nlohmann::ordered_json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump(
+      1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }   // namespace tapedeck

@@ -89,10 +89,13 @@ TrainingLog::~TrainingLog() { ::close(file_); }
 
 void TrainingLog::write(std::span<const LogField> fields) {
   std::string line;
+  std::vector<std::string> names;
   for (const LogField& field : fields) {
+    names.push_back(json_of(field.name));
+    if (std::find(names.begin(), names.end() - 1, names.back()) != names.end() - 1)
+      throw_error<ArgumentError>("training_log: a line has the field {} twice", names.back());
     line += line.empty() ? '{' : ',';
-    line +=
-        json_of(field.name) + ":" + std::visit([](const auto& v) { return json_of(v); }, field.value.value());
+    line += names.back() + ":" + std::visit([](const auto& v) { return json_of(v); }, field.value.value());
   }
   line += line.empty() ? "{}\n" : "}\n";
   append(line);

@@ -97,6 +97,7 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
 // A vector with the direction of each row of x: within [-1, 1], of length 1, or 0 where the row is 0. The
 // scale is no function of x to the tape, since the direction does not depend on it.
 Tensor direction(const Tensor& x) {
+  if (x.shape()[x.ndim() - 1] == 0) return x;
   const Tensor largest = max(abs(stop_gradient(x)), -1, true);
   const Tensor scaled = x / where(largest > 0, largest, 1.0);
   return scaled * rsqrt(maximum(sum(square(scaled), -1, true), 1.0));
@@ -229,6 +230,9 @@ Tensor squared_hinge(const Tensor& labels, const Tensor& predictions) {
 
 Tensor categorical_hinge(const Tensor& labels, const Tensor& predictions) {
   const Tensor z = fitting("categorical_hinge", labels, predictions);
+  if (z.shape()[z.ndim() - 1] == 0)
+    throw_error<ShapeError>("categorical_hinge: predictions is {}; use one class or more",
+                            predictions.spec());
   return maximum(1 + max((1 - z) * predictions, -1) - sum(z * predictions, -1), 0.0);
 }
 

@@ -326,6 +326,8 @@ std::ostream& operator<<(std::ostream& out, const ConfusionMatrix& m) {
 }
 
 // A list of pairs: a prediction, and the weight of its example, negative for label 0.
+constexpr double kMostExact = 0x1p53;   // up to which f64 has all whole numbers
+
 AUC::AUC(Curve curve) : Totals(curve == Curve::roc ? "auc" : "pr_auc", 0, append), curve_(curve) {}
 
 void AUC::add(const Tensor& labels, const Tensor& predictions, const Tensor& weights) {
@@ -334,9 +336,15 @@ void AUC::add(const Tensor& labels, const Tensor& predictions, const Tensor& wei
   check_alike(name(), e.labels, e.predictions);
   check_bits(name(), e.labels);
   const std::vector<double> z = e.labels.to_vector(), p = e.predictions.to_vector();
+  const bool is_whole = !is_floating(e.predictions.dtype());
   std::vector<double> pairs;
   pairs.reserve(2 * z.size());
   each_weight(name(), e, e.labels.shape(), [&](std::size_t i, double weight) {
+    if (is_whole && std::abs(p[i]) >= kMostExact)
+      throw_error<ArgumentError>(
+          "{}: a prediction is {:.0f}, and predictions are compared as f64, which has no odd numbers beyond "
+          "2^53; subtract the same number from all of them",
+          name(), p[i]);
     pairs.push_back(p[i]);
     pairs.push_back(z[i] == 1 ? weight : -weight);
   });

@@ -441,6 +441,18 @@ TEST_CASE("a profile", "[debug]") {
   CHECK(inside == 1);
 }
 
+TEST_CASE("the trace of a profile is JSON, whatever scopes are called", "[debug]") {
+  Profile profile;
+  {
+    const Scope scope("bad \xff\"\n");
+    CHECK(exp(ones({2})).defined());
+  }
+  profile.stop();
+  const std::string trace = profile.trace();
+  CHECK(nlohmann::json::accept(trace));
+  CHECK_THAT(trace, Contains("bad \xef\xbf\xbd\\\"\\n"));
+}
+
 TEST_CASE("a profile of operations of one's own", "[debug]") {
   const Tensor x = ones({64});
   const Profile profile;

@@ -323,6 +323,16 @@ TEST_CASE("training log: a JSON object a line", "[data]") {
           "\\\"quote\\\"\",\"best\":true}\n{\"loss\":null,\"size\":7,\"bytes\":\"\xef\xbf\xbd\"}\n{}\n");
   }
   const std::string whole = text_of(path);
+  {
+    TrainingLog log(folder / "numbers");
+    log.write({{"most", UINT64_MAX}, {"least", INT64_MIN}, {"small", std::uint8_t{255}}});
+    CHECK(message_of<ArgumentError>([&] {
+            log.write({{"loss", 1}, {"step", 2}, {"loss", 3}});
+          }) == "training_log: a line has the field \"loss\" twice");
+    CHECK_THROWS_AS(log.write({{"\xff", 1}, {"\xfe", 2}}), ArgumentError);   // both are U+FFFD
+    CHECK(text_of(folder / "numbers") ==
+          "{\"most\":18446744073709551615,\"least\":-9223372036854775808,\"small\":255}\n");
+  }
   CHECK(nlohmann::json::parse(whole.substr(0, whole.find('\n')))["note"] == text);
   write_text(path, whole + "{\"step\":4,\"lo");
   TrainingLog(path).write({{"step", 4}});

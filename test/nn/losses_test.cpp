@@ -290,6 +290,13 @@ TEST_CASE("losses of no examples are empty", "[losses]") {
   CHECK(nn::categorical_hinge(none, none).shape() == Shape{0});
   CHECK(nn::cosine_similarity(none, none).shape() == Shape{0});
   CHECK(nn::nll_loss(zeros({0}, DType::i32), none).shape() == Shape{0});
+
+  const Tensor empty = zeros({2, 0});
+  CHECK(nn::cosine_similarity(empty, empty).to_vector() == Values{0, 0});
+  CHECK(grad([&](const Tensor& x) { return nn::cosine_similarity(x, empty); }, empty).dense().shape() ==
+        Shape{2, 0});
+  CHECK(message_of<ShapeError>([&] { nn::categorical_hinge(empty, empty); }) ==
+        "categorical_hinge: predictions is f32[2,0]; use one class or more");
 }
 
 TEST_CASE("errors of losses name the loss", "[losses]") {

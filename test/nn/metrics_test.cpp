@@ -351,6 +351,19 @@ TEST_CASE("errors of metrics name the metric", "[metrics]") {
         "f32[2]; reshape one of them");
   CHECK(message_of<D>([&] { nn::AUC().add(astype(two, DType::c64), two); }) ==
         "auc: labels is c64[2], predictions is f32[2]; use real numbers");
+  const auto auc_of = [](std::int64_t base) {
+    const Tensor scores = tensor({base, base + 1, base + 2});
+    nn::AUC auc;
+    auc.add(tensor({0, 1, 1}), scores);
+    return auc.value();
+  };
+  constexpr std::int64_t kMost = std::int64_t{1} << 53;
+  CHECK((auc_of(kMost - 3) == 1 && auc_of(-kMost + 1) == 1));
+  CHECK(
+      message_of<A>([&] { auc_of(kMost - 2); }) ==
+      "auc: a prediction is 9007199254740992, and predictions are compared as f64, which has no odd numbers "
+      "beyond 2^53; subtract the same number from all of them");
+  CHECK_THROWS_AS(auc_of(-kMost), A);
   CHECK(message_of<A>([&] { nn::AUC().add(two, two); }) == "auc: a label is 0.5; use 0 and 1");
   CHECK(message_of<A>([&] { nn::F1().add(three, three); }) == "f1_score: a label is 2; use 0 and 1");
   CHECK(message_of<S>([&] {

@@ -106,7 +106,7 @@ struct GaussianNllOptions {
 TAPEDECK_EXPORT Tensor gaussian_nll_loss(const Tensor& labels, const Tensor& means, const Tensor& variances,
                                          const GaussianNllOptions& options = {});
 /// Minus the cosine of the angle between both, Keras's sign: -1 for one direction, 1 for opposite ones. 0
-/// where one of them is 0. It neither overflows nor underflows in squares.
+/// where one of them is 0 or has no elements. It neither overflows nor underflows in squares.
 TAPEDECK_EXPORT Tensor cosine_similarity(const Tensor& labels, const Tensor& predictions);
 
 /// The mean of max(1 - labels · predictions, 0) and of its square, for labels of -1 and 1: of 0 and 1 make 2
