@@ -325,9 +325,9 @@ std::ostream& operator<<(std::ostream& out, const ConfusionMatrix& m) {
   return out;
 }
 
-// A list of pairs: a prediction, and the weight of its example, negative for label 0.
 constexpr double kMostExact = 0x1p53;   // up to which f64 has all whole numbers
 
+// A list of pairs: a prediction, and the weight of its example, negative for label 0.
 AUC::AUC(Curve curve) : Totals(curve == Curve::roc ? "auc" : "pr_auc", 0, append), curve_(curve) {}
 
 void AUC::add(const Tensor& labels, const Tensor& predictions, const Tensor& weights) {
