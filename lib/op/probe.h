@@ -59,6 +59,9 @@ requires Probed<A, B>
 constexpr Joined<A, B> equal(A, B) { return {}; }
 template <class A, class B>
 requires Probed<A, B>
+constexpr Joined<A, B> mul_no_nan(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
 constexpr Joined<A, B> div_no_nan(A, B) { return {}; }
 template <class A, class B>
 requires Probed<A, B>
@@ -88,7 +91,7 @@ template <unsigned A> constexpr Probe<A> cosh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> tanh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sigmoid(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> has_log(Probe<A>) { return {}; }
-template <unsigned A, unsigned B> constexpr Probe<A | B> both_zero(Probe<A>, Probe<B>) { return {}; }
+template <unsigned A, unsigned B> constexpr Probe<A | B> no_inverse(Probe<A>, Probe<B>) { return {}; }
 
 /// The arguments that a lambda's result depends on, as bits.
 template <class F, unsigned... Bit> inline constexpr unsigned read_by =

@@ -336,6 +336,26 @@ constexpr OpSamples table[] = {
            return of_one(-2, 2, signs(), f64({-1.25, 0.9375, 0.75, -3.0}), "1 - x * x");
          }},
 
+    {.op = "asin_slope",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return of_one(
+               -0.9, 0.9, inner(),
+               f64({1.5118578920369088, 1.0327955589886444, 1.1547005383792515, 2.0655911179772888}),
+               "1 / np.sqrt(1 - x * x)");
+         }},
+
+    {.op = "acosh_slope",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return of_one(
+               1.2, 4, above(),
+               f64({1.3333333333333333, 0.8944271909999159, 0.35355339059327373, 0.10050378152592121}),
+               "1 / np.sqrt(x * x - 1)");
+         }},
+
     {.op = "atan_slope",
      .takes_complex = true,
      .samples =

@@ -97,3 +97,33 @@ TEST_CASE("roundings keep the sign of zero", "[sign_of_zero]") {
     CHECK(all_zeros(trunc(x - 0.25), true));
   });
 }
+
+// Compiled for the program's instructions, which may be fewer than the library's.
+TEST_CASE("functions of elements keep the sign of zero in a user's function", "[sign_of_zero][map]") {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const std::int64_t n : {1, 3, 16, 64, 1000})
+      for (const bool negative : {false, true}) {
+        INFO(name_of(dtype) << ", " << n << " elements");
+        const Tensor x = full({n}, negative ? -0.0 : 0.0, dtype);
+        const auto check = [&](const auto& f) { CHECK(all_zeros(map(f, x), negative)); };
+        check([](auto v) { return floor(v); });
+        check([](auto v) { return ceil(v); });
+        check([](auto v) { return trunc(v); });
+        check([](auto v) { return round(v); });
+        check([](auto v) { return sin(v); });
+        check([](auto v) { return tan(v); });
+        check([](auto v) { return sinh(v); });
+        check([](auto v) { return tanh(v); });
+        check([](auto v) { return asin(v); });
+        check([](auto v) { return atan(v); });
+        check([](auto v) { return asinh(v); });
+        check([](auto v) { return atanh(v); });
+        check([](auto v) { return expm1(v); });
+        check([](auto v) { return log1p(v); });
+        check([](auto v) { return cbrt(v); });
+        check([](auto v) { return erf(v); });
+        check([](auto v) { return sqrt(v); });
+        CHECK(all_zeros(map([](auto v) { return ceil(v - 0.25); }, x), true));
+        CHECK(all_zeros(map([](auto v) { return round(v - 0.25); }, x), true));
+      }
+}

@@ -141,6 +141,10 @@ template <class B> Exponential<B> exponential(const B& unbounded, double low, do
   return {n, detail::fma(r * r, p, r)};
 }
 
+/// y, which has the sign of x or is +0, with the sign of x: sums of terms with both signs lose that of a
+/// zero.
+template <class B> B with_sign(const B& y, const B& x) { return y | xsimd::bitofsign(x); }
+
 /// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer that minimizes its
 /// magnitude.
 template <class B> struct Turned {
@@ -177,7 +181,7 @@ template <class B> Turned<B> turned(const B& x) {
     cosine = polynomial(z, 1, -0.5, 0x1.555555555554ap-5, -0x1.6c16c16c14ed2p-10, 0x1.a01a019c712bdp-16,
                         -0x1.27e4f7dc9e239p-22, 0x1.1ee9cde049075p-29, -0x1.8f9f6801de0bap-37);
   }
-  return {detail::fma(r * z, sine, r), cosine, bits_of(last_bits)};
+  return {with_sign(detail::fma(r * z, sine, r), r), cosine, bits_of(last_bits)};
 }
 /// sin(x + ahead π/2), from the reduced x.
 template <class B> B sine_of(Turned<B> t, int ahead) {
@@ -271,7 +275,7 @@ requires Real<T> xsimd::batch<T, A> expm1(const xsimd::batch<T, A>& x) {
   const B half_power =
       detail::power_of_two(n + detail::kRounder<T>, -1);   // 2ⁿ may overflow where the result does not
   const B half = detail::fma(half_power, q, half_power - T(0.5));
-  return xsimd::select(n == B(T(0)), q, half + half);
+  return detail::with_sign(xsimd::select(n == B(T(0)), q, half + half), x);
 }
 
 /// xsimd's own takes denormal numbers of f64 for others.
@@ -283,6 +287,12 @@ requires Real<T> xsimd::batch<T, A> log(const xsimd::batch<T, A>& x) {
     if (const auto tiny = x < B(std::numeric_limits<T>::min()) && x > B(T(0)); xsimd::any(tiny))
       return xsimd::select(tiny, xsimd::log(x * 0x1p54) - 37.429947750237048, y);
   return y;
+}
+
+/// xsimd's own gives +0 for -0.
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> log1p(const xsimd::batch<T, A>& x) {
+  return detail::with_sign(xsimd::log1p(x), x);
 }
 
 template <class T, class A>

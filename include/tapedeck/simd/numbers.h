@@ -329,6 +329,9 @@ template <ActiveNumber D> D logistic(const D& x) { return x.unary(logistic(x.val
 template <ActiveNumber D> D logistic_slope(const D& x) {
   return x.unary(logistic_slope(x.value), partial::of_logistic_slope);
 }
+template <ActiveNumber D> D log_ratio(const D& a, const D& b) {
+  return a.binary(b, log_ratio(a.value, b.value), partial::of_sub_in_a, partial::of_sub_in_b);
+}
 template <ActiveNumber D> D gaussian(const D& x, double c) {
   using V = typename D::Value;
   const auto partial = [c](auto v, auto y) {
@@ -341,6 +344,12 @@ template <ActiveNumber D> D gaussian(const D& x, double c) {
 }
 template <ActiveNumber D> D one_minus_square(const D& x) {
   return x.unary(one_minus_square(x.value), partial::of_one_minus_square);
+}
+template <ActiveNumber D> D asin_slope(const D& x) {
+  return x.unary(asin_slope(x.value), partial::of_asin_slope);
+}
+template <ActiveNumber D> D acosh_slope(const D& x) {
+  return x.unary(acosh_slope(x.value), partial::of_acosh_slope);
 }
 template <ActiveNumber D> D atan_slope(const D& x) {
   return x.unary(atan_slope(x.value), partial::of_atan_slope);
@@ -362,11 +371,8 @@ template <ActiveNumber D> D over_hypot(const D& a, const D& b, const D&) {
   return where(equal(y, y), div_no_nan(a, y), D(0));
 }
 template <ActiveNumber D> auto has_log(const D& a) { return a > 0; }
-template <ActiveNumber D> auto both_zero(const D& a, const D& b) {
-  if constexpr (detail::kIsSingle<D>)
-    return equal(a, 0) && equal(b, 0);
-  else
-    return logical_and(equal(a, 0), equal(b, 0));
+template <ActiveNumber D> auto no_inverse(const D& a, const D& b) {
+  return detail::condition<D>(no_inverse(a.value, b.value));
 }
 
 // Names that are likely mistakes: they do not compile, and the message names the right one.

@@ -53,31 +53,26 @@ inline constexpr auto of_log = [](auto x) { return 1 / x; };
 inline constexpr auto of_log1p = [](auto x) { return 1 / (1 + x); };
 inline constexpr auto of_log2 = [](auto x) { return detail::beside<decltype(x)>(std::numbers::log2e) / x; };
 inline constexpr auto of_log10 = [](auto x) { return detail::beside<decltype(x)>(std::numbers::log10e) / x; };
-inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return logistic(a - b); };
-inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return logistic(b - a); };
+inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return logistic(log_ratio(a, b)); };
+inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return logistic(log_ratio(b, a)); };
 
 /// Where aᵇ has a derivative in b: above 0. For complex Tensors it is another condition, beside the op.
 template <Lanes B> auto has_log(const B& a) { return a > B(typename B::value_type(0)); }
-/// Where aᵇ is 1 and 0 · 0⁻¹ is not its derivative in a. For Tensors it stands beside the op.
-template <Lanes B> auto both_zero(const B& a, const B& b) {
-  const B zero(typename B::value_type(0));
-  return a == zero && b == zero;
-}
 /// `power` is pow, which is not the same function of batches in the library and in a user's program.
 inline constexpr auto of_pow_in_a = [](auto a, auto b, auto power) {
-  return b * power(where(both_zero(a, b), 1, a), b - 1);
+  return b * power(where(no_inverse(a, b), 1, a), b - 1);
 };
-/// The 0 is a product, so that its own derivative is zeros, and not none.
+/// The 0 is a product, so that its own derivative is zeros, and not none; of the sign, which is finite.
 inline constexpr auto of_pow_in_b = [](auto a, auto, auto y) {
-  return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * a);
+  return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * sign(a));
 };
 
 // Trigonometric and hyperbolic functions.
 inline constexpr auto of_sin = [](auto x) { return cos(x); };
 inline constexpr auto of_cos = [](auto x) { return -sin(x); };
 inline constexpr auto of_tan = [](auto, auto y) { return 1 + y * y; };
-inline constexpr auto of_asin = [](auto x) { return 1 / sqrt(one_minus_square(x)); };
-inline constexpr auto of_acos = [](auto x) { return -1 / sqrt(one_minus_square(x)); };
+inline constexpr auto of_asin = [](auto x) { return asin_slope(x); };
+inline constexpr auto of_acos = [](auto x) { return -asin_slope(x); };
 inline constexpr auto of_atan = [](auto x) { return atan_slope(x); };
 inline constexpr auto of_atan2_in_a = [](auto a, auto b) {
   const auto r = length_of(a, b);
@@ -93,7 +88,7 @@ inline constexpr auto of_sinh = [](auto x) { return cosh(x); };
 inline constexpr auto of_cosh = [](auto x) { return sinh(x); };
 inline constexpr auto of_tanh = [](auto, auto y) { return 1 - y * y; };
 inline constexpr auto of_asinh = [](auto x) { return asinh_slope(x); };
-inline constexpr auto of_acosh = [](auto x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); };
+inline constexpr auto of_acosh = [](auto x) { return acosh_slope(x); };
 inline constexpr auto of_atanh = [](auto x) { return 1 / one_minus_square(x); };
 
 // Of neural networks and of statistics.
@@ -112,6 +107,8 @@ inline constexpr auto of_erfc = [](auto x) {
 inline constexpr auto of_gaussian_in_x = [](auto x, auto c, auto y) { return -2 * c * x * y; };
 inline constexpr auto of_one_minus_square = [](auto x) { return -2 * x; };
 inline constexpr auto of_atan_slope = [](auto x, auto y) { return -2 * (x * y) * y; };
+inline constexpr auto of_asin_slope = [](auto x, auto y) { return (x * y) * y * y; };
+inline constexpr auto of_acosh_slope = [](auto x, auto y) { return -(x * y) * y * y; };
 inline constexpr auto of_asinh_slope = [](auto x, auto y) { return -(x * y) * y * y; };
 
 }   // namespace partial

@@ -45,14 +45,33 @@ template <Lanes B> B logistic_slope(const B& x) {
   return e * r * r;
 }
 
+/// a - b, and -∞ where both are -∞: of logarithms of terms, none of which then has a share in their sum.
+template <Lanes B> B log_ratio(const B& a, const B& b) {
+  const B nothing(-std::numeric_limits<typename B::value_type>::infinity());
+  return where(a == nothing && b == nothing, nothing, a - b);
+}
+
+/// Where aᵇ is 1 and 0 · a⁻¹ is not its derivative in a, since a⁻¹ may be infinite. For Tensors it stands
+/// beside the op.
+template <Lanes B> auto no_inverse(const B& a, const B& b) {
+  using T = typename B::value_type;
+  return abs(a) < B(std::numeric_limits<T>::min()) && b == B(T(0));
+}
+
 /// exp(-c x²), with x² in twice the precision if c is 1, -1 or ½.
 template <Lanes B> B gaussian(const B& x, const std::type_identity_t<B>& c) {
-  const B r = detail::smaller(B(typename B::value_type(40)), B(abs(x))), square = r * r, e = exp(-c * square);
-  return detail::fma(e, -c * detail::rest_of_square(r, square), e);
+  using T = typename B::value_type;
+  const B r = detail::smaller(B(T(40)), B(abs(x))), square = r * r, e = exp(-c * square);
+  const B y = detail::fma(e, -c * detail::rest_of_square(r, square), e);
+  return where(e == B(std::numeric_limits<T>::infinity()), e, y);
 }
 
 /// 1 - x².
 template <Lanes B> B one_minus_square(const B& x) { return (1 - x) * (1 + x); }
+/// 1 / √(1 - x²), the derivative of asin.
+template <Lanes B> B asin_slope(const B& x) { return 1 / sqrt(one_minus_square(x)); }
+/// 1 / √(x² - 1), the derivative of acosh, without overflow.
+template <Lanes B> B acosh_slope(const B& x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); }
 /// 1 / (1 + x²), the derivative of atan.
 template <Lanes B> B atan_slope(const B& x) { return 1 / (1 + x * x); }
 /// 1 / √(1 + x²), the derivative of asinh, without overflow.

@@ -59,6 +59,15 @@ template <class T> struct Complexes {
     if (!(std::abs(x) + std::abs(y) < Part(0.5))) return std::log(Part(1) + z);
     return {std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x)};
   }
+  // Roots of both factors, since the product has another cut, and real numbers beside complex ones, since
+  // 1 - z then has the sign of an imaginary part 0: on a branch cut it tells the side.
+  static T asin_slope_of(const T& z) {
+    return T(1) / product(std::sqrt(Part(1) - z), std::sqrt(Part(1) + z));
+  }
+  static T acosh_slope_of(const T& z) {
+    return T(1) / product(std::sqrt(z - Part(1)), std::sqrt(z + Part(1)));
+  }
+  static T asinh_slope_of(const T& z) { return asin_slope_of({-z.imag(), z.real()}); }
   static T power(const T& a, const T& b) {
     if (b == T(0)) return T(1);
     if (a == T(0)) return b.real() > 0 ? T(0) : std::pow(a, b);
@@ -125,6 +134,9 @@ template <class T> struct Complexes {
   friend Complexes atan(const Complexes& a) {
     return each(a, [](const T& x) { return std::atan(x); });
   }
+  friend Complexes asin_slope(const Complexes& a) { return each(a, asin_slope_of); }
+  friend Complexes acosh_slope(const Complexes& a) { return each(a, acosh_slope_of); }
+  friend Complexes asinh_slope(const Complexes& a) { return each(a, asinh_slope_of); }
   friend Complexes sinh(const Complexes& a) {
     return each(a, [](const T& x) { return std::sinh(x); });
   }

@@ -151,7 +151,7 @@ template <Real T, class A> xsimd::batch<T, A> gelu(const xsimd::batch<T, A>& x) 
   if constexpr (detail::kHasTail<B>) {
     const detail::NormalTail<B> tail(x);
     const B product = tail.power * (xsimd::copysign(tail.r, x) * tail.ratio);
-    return xsimd::select(x < B(0.0f), product, x - product);
+    return xsimd::select(x <= B(0.0f), product, x - product);   // -0 at -0
   } else if constexpr (detail::kSingle<T>) {
     return detail::by_element([](double v) { return v < -1e30 ? -0.0 : v * detail::normal_cdf_of_number(v); },
                               x);

@@ -1,6 +1,7 @@
 // Bessel functions of orders 0 and 1, from Boost.Math.
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include <boost/math/special_functions/bessel.hpp>
 
@@ -46,13 +47,17 @@ template <int n> double scaled_k(double x) {
 }
 
 template <int n> double j(double x) {
-  if (std::isnan(x)) return x;
+  if (std::isnan(x) || (n == 1 && x == 0)) return x;
   return std::isinf(x) ? 0 : boost::math::cyl_bessel_j(n, x, Quiet());
 }
 
+/// The first term of the power series (DLMF 10.8.1 and 10.8.2) for numbers that Boost.Math takes for 0.
 template <int n> double y(double x) {
   if (!(x >= 0)) return kNaN;
   if (x == 0) return -kInfinity;
+  if (x < std::numeric_limits<double>::min())
+    return 2 * std::numbers::inv_pi *
+           (n == 0 ? std::log(x) - std::numbers::ln2 + std::numbers::egamma : -1 / x);
   return std::isinf(x) ? 0 : boost::math::cyl_neumann(n, x, Quiet());
 }
 

@@ -96,7 +96,7 @@ double first_of_scaled_k(int n, double x) {
 /// Of exp(-|x|) Iₙ(x), which is even or odd as n is; at 0 an odd derivative is 0.
 double scaled_i(int n, int m, double x, double moderate) {
   const Wide r = std::fabs(x);
-  if (m == 1 && r < moderate && x != 0) return first_of_scaled_i(n, x);
+  if (m == 1 && r < moderate && r > 1e-300) return first_of_scaled_i(n, x);   // else 1 / x may be infinite
   const Wide y =
       r < kLargeBessel
           ? std::exp(-r) * binomial_sum(m, [&](int j) { return ((m - j) % 2 ? -1 : 1) * bessel_i(n, j, r); })
@@ -136,6 +136,7 @@ double dawsn_derivative(int m, double x) {
 /// k f⁽ᵏ⁾ + (log x)⁽ᵏ⁾.
 double spence_derivative(int m, double x) {
   const Wide w = x, rest = 1 - w;
+  if (std::isinf(x)) return x > 0 ? 0 : std::numeric_limits<double>::quiet_NaN();
   if (std::fabs(rest) < 0.25L) {
     Wide power = 1, sum = 0;
     for (int k = m - 1;; ++k) {

@@ -31,6 +31,7 @@ template <class Policy> double upper(double a, double x) {
 
 double erfinv(double x) {
   if (!(std::fabs(x) <= 1)) return kNaN;
+  if (x == 0) return x;   // -0 stays
   return std::fabs(x) == 1 ? std::copysign(kInfinity, x) : boost::math::erf_inv(x, Quiet());
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <numbers>
 
 #include <boost/math/special_functions/expint.hpp>
 
@@ -50,7 +51,7 @@ Complex fresnel_fraction(double x) {
 
 double fresnel(double x, bool sine) {
   const double r = std::fabs(x);
-  if (std::isnan(x)) return x;
+  if (std::isnan(x) || x == 0) return x;   // -0 stays
   if (r > 1e153) return std::copysign(0.5, x);
   if (r < 2.2) return static_cast<double>(fresnel_series(x, sine));
   const Complex y = fresnel_fraction(r);
@@ -87,8 +88,9 @@ template <class T> T dawson_series(T x) {
 
 }   // namespace
 
-/// πx²/2 modulo 2π: x² in two parts, each reduced modulo 4.
+/// πx²/2 modulo 2π: x² in two parts, each reduced modulo 4; large numbers are even.
 std::complex<long double> fresnel_phase(double x) {
+  if (std::fabs(x) > 1e17) return {std::isinf(x) ? kNaN : 1, std::isinf(x) ? kNaN : 0};
   const double high = x * x, low = std::fma(x, x, -high);
   const Wide angle =
       kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
@@ -96,6 +98,7 @@ std::complex<long double> fresnel_phase(double x) {
 }
 
 double dawsn(double x) {
+  if (x == 0) return x;   // -0 stays
   if (std::fabs(x) < 6.5) return std::exp(-x * x) * dawson_series(x);
   // Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹), DLMF 7.12.1.
   const double square = x * x;
@@ -115,6 +118,8 @@ long double dawsn_series(double x) {
 double expint(double x) {
   if (x == 0) return -kInfinity;
   if (std::isinf(x)) return x > 0 ? x : -0.0;
+  if (std::fabs(x) < std::numeric_limits<double>::min())   // which Boost.Math takes for others
+    return std::log(std::fabs(x)) + std::numbers::egamma;
   return std::isnan(x) ? x : boost::math::expint(x, Quiet());
 }
 

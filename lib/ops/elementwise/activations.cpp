@@ -2,6 +2,7 @@
 // A derivative that is 0 everywhere is written as an expression with the value 0, so that its own derivative
 // is zeros instead of undefined.
 #include <cmath>
+#include <limits>
 
 #include "kernels/simd/sleef.h"
 #include "op/piecewise.h"
@@ -37,6 +38,11 @@ Tensor normal_cdf_of(const Tensor& x);
 // The standard normal density.
 template <class V> auto normal_density_of(const V& x) { return beside<V>(kDensity) * gaussian(x, 0.5); }
 
+// x, or the lowest finite number: times 0 it is -0.
+template <class T, class A> xsimd::batch<T, A> not_below(const xsimd::batch<T, A>& x) {
+  return maximum(x, std::numeric_limits<T>::lowest());
+}
+
 constexpr Op table[] = {
     {.name = "relu",
      .doc = "x where it is positive, else 0.",
@@ -69,7 +75,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map_short([](auto x) { return minimum(maximum(x, 0), 6); }),
-     .rule = partials([](auto, auto y) { return where(y > 0, where(y < 6, 1, 6 - y), y); })},
+     .rule = partials([](auto, auto y) { return piecewise(where(y > 0, where(y < 6, 1, 0), 0), y); })},
 
     {.name = "elu",
      .doc = "x where it is positive, else eˣ - 1.",
@@ -105,13 +111,13 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return gelu(x); }),
-     .rule = partials([](auto x) { return normal_cdf_of(x) + x * normal_density_of(x); })},
+     .rule = partials([](auto x) { return normal_cdf_of(x) + mul_no_nan(x, normal_density_of(x)); })},
 
     {.name = "gelu_tanh",
      .doc = "x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, an approximation of gelu.",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return x * sigmoid(gelu_exponent_of(x)); }),
+     .forward = map([](auto x) { return not_below(x) * sigmoid(gelu_exponent_of(x)); }),
      .rule = partials([](auto x) {
        const auto near = minimum(maximum(x, -100), 100);   // beyond, x³ may overflow and the slope is 0
        const auto u = gelu_exponent_of(near);
@@ -124,20 +130,23 @@ constexpr Op table[] = {
      .doc = "x / (1 + exp(-beta x)), also known as swish.",
      .args = {"x", "beta"},
      .infer = elementwise,
-     .forward = map([](auto x, auto beta) { return x * sigmoid(beta * x); }),
+     .forward = map([](auto x, auto beta) { return not_below(x) * sigmoid(beta * x); }),
      .rule = partials(
          [](auto x, auto beta) {
            const auto z = beta * x;
-           return logistic(z) + z * logistic_slope(z);
+           return logistic(z) + mul_no_nan(z, logistic_slope(z));
          },
-         [](auto x, auto beta) { return x * x * logistic_slope(beta * x); })},
+         [](auto x, auto beta) { return mul_no_nan(x * x, logistic_slope(beta * x)); })},
 
     {.name = "softsign",
      .doc = "x / (1 + |x|).",
      .tensorflow = "Softsign",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map_short([](auto x) { return x / (1 + abs(x)); }),
+     .forward = map_short([](auto x) {
+       const auto bounded = maximum(minimum(x, 1e30f), -1e30f);   // the quotient is ±1 from there on
+       return bounded / (1 + abs(bounded));
+     }),
      .rule = partials([](auto x) {
        const auto r = 1 / (1 + abs(x));
        return r * r;

@@ -14,17 +14,14 @@ namespace tapedeck {
 /// complex numbers other than 0.
 static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
 /// For partial::of_pow_in_a.
-static Tensor both_zero(const Tensor& a, const Tensor& b) { return logical_and(equal(a, 0), equal(b, 0)); }
+static Tensor no_inverse(const Tensor& a, const Tensor& b) {
+  const bool single = a.dtype() == DType::f32 || a.dtype() == DType::c64;
+  const double normal =
+      single ? static_cast<double>(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
+  return logical_and(abs(a) < normal, equal(b, 0));
+}
 
 namespace {
-
-// 1 / √(1 + z²): for complex numbers as it is written.
-template <class V> auto asinh_slope_of(const V& x) {
-  if constexpr (requires { asinh_slope(x); })
-    return asinh_slope(x);
-  else
-    return 1 / sqrt(1 + x * x);
-}
 
 constexpr auto power = [](auto a, auto b) { return pow(a, b); };
 
@@ -266,6 +263,20 @@ constexpr Op table[] = {
      .forward = map_complex([](auto x) { return (1 - x) * (1 + x); }),
      .rule = partials(partial::of_one_minus_square)},
 
+    {.name = "asin_slope",
+     .doc = "The derivative of asin, 1 / √(1 - x²), for complex x as 1 / (√(1 - x) √(1 + x)).",
+     .args = {"x"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return asin_slope(x); }),
+     .rule = partials(partial::of_asin_slope)},
+
+    {.name = "acosh_slope",
+     .doc = "The derivative of acosh, 1 / (√(x - 1) √(x + 1)).",
+     .args = {"x"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return acosh_slope(x); }),
+     .rule = partials(partial::of_acosh_slope)},
+
     {.name = "atan_slope",
      .doc = "The derivative of atan, 1 / (1 + x²).",
      .args = {"x"},
@@ -274,10 +285,12 @@ constexpr Op table[] = {
      .rule = partials(partial::of_atan_slope)},
 
     {.name = "asinh_slope",
-     .doc = "The derivative of asinh, 1 / √(1 + x²), computed without overflow.",
+     .doc = "The derivative of asinh, 1 / √(1 + x²), computed without overflow; for complex x as 1 / (√(1 + "
+            "ix) √(1 - "
+            "ix)).",
      .args = {"x"},
      .infer = complex_elementwise,
-     .forward = map_complex([](auto x) { return asinh_slope_of(x); }),
+     .forward = map_complex([](auto x) { return asinh_slope(x); }),
      .rule = partials(partial::of_asinh_slope)},
 
     {.name = "over_hypot",
@@ -376,8 +389,14 @@ Tensor xdivy(Operand a, Operand b) { return find(table, "xdivy")(a, b); }
 Tensor logistic(const Tensor& x) { return find(table, "logistic")(Operand(x)); }
 Tensor logistic_slope(const Tensor& x) { return find(table, "logistic_slope")(Operand(x)); }
 Tensor one_minus_square(const Tensor& x) { return find(table, "one_minus_square")(Operand(x)); }
+Tensor asin_slope(const Tensor& x) { return find(table, "asin_slope")(Operand(x)); }
+Tensor acosh_slope(const Tensor& x) { return find(table, "acosh_slope")(Operand(x)); }
 Tensor atan_slope(const Tensor& x) { return find(table, "atan_slope")(Operand(x)); }
 Tensor asinh_slope(const Tensor& x) { return find(table, "asinh_slope")(Operand(x)); }
+Tensor log_ratio(const Tensor& a, const Tensor& b) {
+  const double nothing = -std::numeric_limits<double>::infinity();
+  return where(logical_and(equal(a, nothing), equal(b, nothing)), a, a - b);
+}
 Tensor gaussian(const Tensor& x, double c) { return find(table, "gaussian")(Operand(x), Operand(c)); }
 Tensor length_of(const Tensor& a, const Tensor& b) { return hypot(a, b); }
 Tensor over_hypot(const Tensor& a, const Tensor& b, const Tensor&) {

@@ -52,11 +52,14 @@ template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
   template <class T, class A>
   xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) const {
     const auto zero = of_order_zero(x);
-    const auto slope = where(equal(x, 0), T(0.5), zero - y / where(equal(x, 0), T(1), x));
+    const auto small = abs(x) < xsimd::batch<T, A>(T(1e-10));   // where y may be too small for a quotient
+    const auto slope = where(small, T(0.5), zero - y / where(small, T(1), x));
     return where(xsimd::isinf(zero), zero, slope);
   }
 };
 
+// The derivatives of K₁ and Y₁ are infinite at both zeros: |x| is +0 there, and Y₀, above -1000 elsewhere, is
+// kept finite.
 constexpr Op table[] = {
     {.name = "bessel_i0",
      .doc = "The modified Bessel function I₀(x).",
@@ -128,7 +131,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_k1),
-     .rule = partials([](auto x, auto y) { return -fn::bessel_k0(x) - y / x; })},
+     .rule = partials([](auto x, auto y) { return -fn::bessel_k0(x) - y / abs(x); })},
 
     {.name = "bessel_k1e",
      .doc = "eˣ K₁(x).",
@@ -152,7 +155,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_y1),
-     .rule = partials([](auto x, auto y) { return fn::bessel_y0(x) - y / x; })},
+     .rule = partials([](auto x, auto y) { return maximum(fn::bessel_y0(x), -1000) - y / abs(x); })},
 };
 
 }   // namespace

@@ -1,6 +1,9 @@
 // Special functions that are integrals of elementary ones. In: tensors. Out: a tensor of their shape,
 // computed in double.
 #include "tapedeck/ops/integrals.h"
+
+#include <limits>
+
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
@@ -22,9 +25,10 @@ constexpr OfNumbers<kernels::spence, tapedeck::spence> spence;
 
 }   // namespace fn
 
-/// πx²/2 modulo 2π, with x² in two parts, each reduced modulo 4.
-template <class B> B fresnel_angle(const B& x) {
+/// πx²/2 modulo 2π, with x² in two parts, each reduced modulo 4; 0 where x is so large that it is even.
+template <class B> B fresnel_angle(const B& any) {
   using T = typename B::value_type;
+  const B x = where(abs(any) > B(T(1e17)), any - any, any);
   const auto reduced = [](const B& v) { return v - T(4) * nearbyint(v * T(0.25)); };
   const B square = x * x;
   return times(reduced(square) + reduced(detail::rest_of_square(x, square)), 1.5707963267948966);
@@ -41,7 +45,9 @@ template <SpecialFunction f> struct SlopeOf {
     else if constexpr (f == SpecialFunction::fresnel_cos)
       return cos(fresnel_angle(x));
     else
-      return where(equal(x, 1), T(-1), log(x) / (1 - where(equal(x, 1), T(2), x)));
+      return where(equal(x, 1), T(-1),
+                   where(equal(x, std::numeric_limits<T>::infinity()), T(0),
+                         log(x) / (1 - where(equal(x, 1), T(2), x))));
   }
 };
 
@@ -59,8 +65,8 @@ constexpr Op table[] = {
      .tensorflow = "Expint",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map(fn::expint),
-     .rule = partials([](auto x) { return exp(x) / x; })},
+     .forward = map(fn::expint),   // above 1e30 its derivative is infinite anyway
+     .rule = partials([](auto x) { return exp(x) / minimum(x, 1e30f); })},
 
     {.name = "fresnel_sin",
      .doc = "∫₀ˣ sin(πt²/2) dt.",
