@@ -153,8 +153,9 @@ template <detail::Differentiable F = detail::UnaryOp> auto jvp(const F& f, const
 }
 
 /// The derivative of every element of f(x, …), one tensor, with respect to every element of x, of shape
-/// f(x).shape + x.shape; zeros where f does not depend on x. Throws DTypeError unless all tensors are f32 or
-/// f64.
+/// f(x).shape + x.shape and of the dtype of x, in each mode; zeros where f does not depend on x. Throws
+/// DTypeError unless all tensors are f32, f64, f16 or bf16, and ShapeError if f(x) and x have more than 8
+/// axes together: make vectors of them first.
 template <detail::Differentiable F = detail::UnaryOp>
 std::vector<Tensor> jacobian(const F& f, const std::vector<Tensor>& xs, const JacobianOptions& options = {}) {
   return detail::jacobians(detail::traced("jacobian", f), xs, options);

@@ -82,7 +82,8 @@ void check_real(const Tensor& x, std::string_view name, std::string_view what) {
     throw_error<DTypeError>("{}: {} is {}; use f32, f64, f16 or bf16", name, what, x.spec());
 }
 
-// Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape. units(first, count) gives the
+// Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape, of the input's dtype, as in reverse
+// mode. units(first, count) gives the
 // directions of columns [first, first + count), each of the input's shape; f runs once for each such batch.
 template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tensor>& xs, std::size_t i,
                                          std::int64_t columns, const JacobianOptions& options,
@@ -103,7 +104,8 @@ template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tens
     parts.push_back(stacked ? tangent : expand_dims(tangent, 0));
     if (columns == 0) break;
   }
-  return parts.size() == 1 ? parts[0] : concat(parts, 0);
+  const Tensor all = parts.size() == 1 ? parts[0] : concat(parts, 0);
+  return all.dtype() == xs[i].dtype() ? all : astype(all, xs[i].dtype());
 }
 
 // Whether reverse mode is to be taken: a function with more results than inputs goes forward, unless stacked

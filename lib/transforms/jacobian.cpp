@@ -68,8 +68,10 @@ std::int64_t rows_in(const Tensor& y, const Shape& shape) {
 
 void check_rank(std::string_view name, const Spec& y, const Spec& x, int rank) {
   if (rank > Shape::kMaxRank)
-    throw_error<ShapeError>("{}: the derivative of {} in {} has rank {}; tensors have at most {}", name, y, x,
-                            rank, Shape::kMaxRank);
+    throw_error<ShapeError>(
+        "{}: the derivative of {} in {} has {} axes, and a tensor at most {}; reshape one of "
+        "them to a vector first",
+        name, y, x, rank, Shape::kMaxRank);
 }
 
 void check_options(std::string_view name, const JacobianOptions& options) {

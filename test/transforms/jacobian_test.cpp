@@ -297,7 +297,8 @@ TEST_CASE("what a Jacobian cannot do is said first, and leaves the tape usable",
   tape.watch(x);
   const Tensor y = x * x;
   CHECK(message_of<ShapeError>([&] { tape.jacobian(y, x); }) ==
-        "jacobian: the derivative of f32[1,1,1,1,1] in f32[1,1,1,1,1] has rank 10; tensors have at most 8");
+        "jacobian: the derivative of f32[1,1,1,1,1] in f32[1,1,1,1,1] has 10 axes, and a tensor at most 8; "
+        "reshape one of them to a vector first");
   CHECK(message_of<ShapeError>([&] {
           tape.batch_jacobian(y, x);
         }).starts_with("batch_jacobian: the derivative of"));
@@ -341,4 +342,21 @@ TEST_CASE("chunks are as small as the largest tensor on the tape asks for", "[ja
   seen = {};
   tape.jacobian(y, x, {.max_bytes = 2 * wide.nbytes()});
   CHECK(seen.runs == 2);
+}
+
+TEST_CASE("a Jacobian has the dtype of its input in each mode", "[jacobian]") {
+  const auto narrow = [](const Tensor& t) { return astype(t * t, DType::f32); };
+  const auto wide = [](const Tensor& t) { return astype(t * t, DType::f64); };
+  for (const JacobianMode mode : {JacobianMode::automatic, JacobianMode::forward, JacobianMode::reverse})
+    for (const DType dtype : {DType::f64, DType::f32, DType::f16})
+      for (const bool vectorize : {true, false}) {
+        INFO("mode " << static_cast<int>(mode) << ", " << name_of(dtype));
+        const JacobianOptions options = {.mode = mode, .vectorize = vectorize};
+        for (const Tensor& j : {jacobian(narrow, tensor({1.0, 2.0}, dtype), options),
+                                jacobian(wide, tensor({1.0, 2.0}, dtype), options)}) {
+          CHECK(j.dtype() == dtype);
+          CHECK(j.to_vector() == std::vector<double>{2, 0, 0, 4});
+        }
+        CHECK(batch_jacobian(narrow, ones({2, 3}, dtype), options).dtype() == dtype);
+      }
 }
