@@ -138,6 +138,37 @@ TEST_CASE("what is not chosen or not used adds nothing", "[scalars]") {
   CHECK(scalars::gradient<Mode::forward>([](const auto&) { return 3.0; }, 1.0) == 0);
 }
 
+// As the gradients of ops: 0 times infinity is NaN, and what is not chosen adds nothing.
+TEST_CASE("infinite derivatives are the same in both modes", "[scalars]") {
+  const auto same = [](const auto& f, double x, double expected) {
+    for (const double d : {scalars::gradient(f, x), scalars::gradient<Mode::forward>(f, x)})
+      CHECK((std::isnan(expected) ? std::isnan(d) : d == expected));
+  };
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  same([](const auto& x) { return sqrt(x) * 0 + x; }, 0, nan);
+  same([](const auto& x) { return sqrt(x * 0); }, 0, nan);
+  same([](const auto& x) { return sqrt(x) - sqrt(x); }, 0, nan);
+  same(
+      [](const auto& x) {
+        const auto s = sqrt(x);
+        return s - s + x;
+      },
+      0, nan);
+  same([](const auto& x) { return sqrt(x) + x; }, 0, infinity);
+  same([](const auto& x) { return where(x > 0, sqrt(x), x); }, 0, 1);
+  same([](const auto& x) { return maximum(x, sqrt(x) - 1); }, 0, 1);
+  same(
+      [](const auto& x) {
+        const auto unused = log(x);
+        return unused > 1 ? unused : x;
+      },
+      0, 1);
+  const auto slope = [](const auto& x) {
+    return scalars::derivative([](const auto& y) { return where(y > 0, sqrt(y), y); }, x);
+  };
+  same(slope, 0, 0);
+}
+
 TEST_CASE("a derivative inside of another sees the outer numbers as constants", "[scalars]") {
   // d/dx (x · d/dy (x + y) at y = 1) is 1, the example of perturbation confusion.
   const auto f = [](const auto& x) {

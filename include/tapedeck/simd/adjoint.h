@@ -9,8 +9,11 @@
 namespace tapedeck {
 namespace detail {
 
+/// The cotangent of what no result was computed from. That of single numbers is -0, which differs from a sum
+/// that is 0.
+template <class V> V nothing() { return constant<V>(kIsSingle<V> ? -0.0 : 0.0); }
 /// Whether a cotangent passes nothing on, not even where its derivative in turn is asked for.
-template <class T> bool is_nothing(const Scalar<T>& x) { return x.value == 0; }
+template <class T> bool is_nothing(const Scalar<T>& x) { return x.value == 0 && std::signbit(x.value); }
 template <class T, class A> bool is_nothing(const xsimd::batch<T, A>&) { return false; }
 template <class V, int N, class Tag> bool is_nothing(const DualNumber<V, N, Tag>& x) {
   return !x.depends && is_nothing(x.value);
@@ -55,19 +58,20 @@ template <class V> class NumberTape {
 
   /// Forgets everything.
   void restart() { use(0); }
-  /// Notes a number, whose cotangent begins as 0.
+  /// Notes a number, whose cotangent begins as nothing.
   Node& add() {
     if (next_ == end_) [[unlikely]]
       grow();
-    next_->cotangent = detail::constant<V>(0);
+    next_->cotangent = detail::nothing<V>();
     return *next_++;
   }
-  /// Makes all cotangents 0 again.
+  /// Makes all cotangents nothing again.
   void clear() {
-    visit([](Node& node) { node.cotangent = detail::constant<V>(0); });
+    visit([](Node& node) { node.cotangent = detail::nothing<V>(); });
   }
-  /// Adds the cotangents to those of the operands, from the last number to the first. What has the cotangent
-  /// 0 adds nothing, even where its derivative is infinite.
+  /// Adds the cotangents to those of the operands, from the last number to the first. What no result was
+  /// computed from adds nothing, even where its derivative is infinite; 0 times infinity is NaN, as for
+  /// tangents. Batches, which note both sides of a choice, add nothing for 0.
   void sweep() {
     visit([](const Node& node) { pull_back(node); });
   }
