@@ -103,6 +103,27 @@ TEST_CASE("derivatives of a running product are exact where elements are 0", "[s
   CHECK(close(grad(before, one).dense(), f64({0, 12, 4, 4}), 0));
 }
 
+// exp(x[j] - y[i]) is 0 for numbers beside an infinity, and NaN for the infinity itself, as for logsumexp.
+TEST_CASE("an infinity takes no gradient from the numbers around it", "[scan]") {
+  const auto f = [](const Tensor& t) { return cumulative_logsumexp(t, 0); };
+  for (const double infinity : {kInf, -kInf}) {
+    INFO(infinity);
+    const Tensor x = f64({1, infinity, 1, 2});
+    const std::vector<double> g = grad([&](const Tensor&t) { return sum(f(t)); }, x).dense().to_vector(),
+                              d = jvp(f, x, f64({1, 0, 0, 0})).to_vector();
+    CHECK(d[0] == 1);
+    if (infinity > 0) {
+      CHECK(g[0] == 1);   // of its own sum alone
+      CHECK((g[2] == 0 && g[3] == 0));
+      CHECK(jvp(f, x, f64({1, 0, 1, 1})).to_vector()[0] == 1);
+    } else {
+      CHECK(g[0] == Approx(2 + 0.5 + 1 / (2 + std::exp(1.0))));
+      CHECK(g[1] == 0);
+      CHECK(d[1] == 1);
+    }
+  }
+}
+
 TEST_CASE("errors of scans", "[scan][errors]") {
   CHECK(message_of([] {
           cumsum(ones({2, 3}), 2);

@@ -84,6 +84,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // exp(x - y), where y is -∞ only if x is.
 Tensor ratio(const Tensor& x, const Tensor& y) { return exp(x - where(equal(y, -kInfinity), 0, y)); }
+// exp(y[i - 1] - y[i]), which is 1 between infinities: what comes before ∞ takes no part in what follows.
+Tensor factors(const Tensor& y) {
+  const Tensor before = shifted(y, -kInfinity);
+  return where(equal(y, kInfinity), astype(equal(before, y), y.dtype()), ratio(before, y));
+}
 
 // x in the order of summation, along the last axis.
 Tensor in_order(const Call& c, const Tensor& x) {
@@ -94,12 +99,11 @@ Tensor in_order(const Call& c, const Tensor& x) {
 // times dy[i] over i ≥ j is a recurrence with the factors exp(y[i - 1] - y[i]), none of which is above 1.
 void logsumexp_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor x = in_order(c, c.x[0]), y = in_order(c, c.y[0]);
-  dx[0] = in_order(c, ratio(x, y) * recurrence_back(ratio(shifted(y, -kInfinity), y),
-                                                    in_order(c, std::move(dy[0]).dense())));
+  dx[0] = in_order(c, ratio(x, y) * recurrence_back(factors(y), in_order(c, std::move(dy[0]).dense())));
 }
 void logsumexp_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   const Tensor x = in_order(c, c.x[0]), y = in_order(c, c.y[0]);
-  dy[0] = in_order(c, recurrence(ratio(shifted(y, -kInfinity), y), ratio(x, y) * in_order(c, dx[0])));
+  dy[0] = in_order(c, recurrence(factors(y), ratio(x, y) * in_order(c, dx[0])));
 }
 
 constexpr Op table[] = {
