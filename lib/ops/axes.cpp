@@ -10,6 +10,7 @@ unsigned mask_of(std::string_view op, std::string_view arg, const Axes& axes, in
   if (axes.all) return (1u << ndim) - 1;
   unsigned mask = 0;
   for (const int axis : axes.list) {
+    if (ndim == 0 && (axis == 0 || axis == -1)) continue;   // the only element
     const unsigned bit = 1u << (ndim - 1 - checked_axis(op, arg, axis, ndim));
     if (mask & bit)
       throw_error<ShapeError>("{}: axis {} is named twice for {} of rank {}", op, axis, arg, ndim);

@@ -361,3 +361,50 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_AS(sum(x, 3), ShapeError);
   CHECK_THROWS_AS(mean(zeros({2}, DType::i32)), DTypeError);
 }
+
+TEST_CASE("derivatives of norms over no elements are 0", "[reduce]") {
+  const Tensor x = zeros({3, 0}, DType::f64);
+  for (const double order : {0.5, 1.0, 2.0, 3.0}) {
+    INFO("order " << order);
+    const auto f = [order](const Tensor& t) { return norm(t, order, 1); };
+    CHECK(f(x).to_vector() == std::vector<double>(3, 0));
+    CHECK(jvp(f, x, x).to_vector() == std::vector<double>(3, 0));
+    CHECK(grad(f, x).dense().shape() == x.shape());
+  }
+  const auto f = [](const Tensor& t) { return euclidean_norm(t, 1); };
+  CHECK(jvp(f, x, x).to_vector() == std::vector<double>(3, 0));
+}
+
+// As NumPy's var with ddof: 1 / 0 and 0 / 0.
+TEST_CASE("the divisor of a variance is 0 or more", "[reduce]") {
+  const Tensor x = tensor({{1.0, 3.0}, {2.0, 2.0}}, DType::f64);
+  CHECK(variance(x, 1, false, 1).to_vector() == std::vector<double>{2, 0});
+  for (const double correction : {2.0, 3.0}) {
+    const std::vector<double> v = variance(x, 1, false, correction).to_vector();
+    CHECK(v[0] == kInf);
+    CHECK(std::isnan(v[1]));
+  }
+}
+
+// As NumPy's reductions of a number.
+TEST_CASE("axes 0 and -1 of a tensor without axes are its only element", "[reduce]") {
+  const Tensor x = tensor(-2.5, DType::f64);
+  for (const int axis : {0, -1})
+    for (const bool keepdims : {false, true}) {
+      for (Tensor (*f)(const Tensor&, const Axes&, bool) : {sum, prod, mean, max, min, logsumexp, median}) {
+        CHECK(f(x, axis, keepdims).item() == -2.5);
+        CHECK(f(x, axis, keepdims).ndim() == 0);
+        CHECK(grad([&](const Tensor& t) { return f(t, axis, keepdims); }, x).dense().item() == 1);
+      }
+      for (Tensor (*f)(const Tensor&, int, bool) : {argmax, argmin})
+        CHECK(f(x, axis, keepdims).item<std::int64_t>() == 0);
+      CHECK(norm(x, 2, axis, keepdims).item() == 2.5);
+      CHECK(variance(x, axis, keepdims).item() == 0);
+      CHECK(count_nonzero(x, axis, keepdims).item<std::int64_t>() == 1);
+      CHECK(any(x > 0, axis, keepdims).item<bool>() == false);
+      CHECK(squeeze(x, axis).item() == -2.5);
+      CHECK(reverse(x, axis).item() == -2.5);
+    }
+  CHECK_THROWS_AS(sum(x, 1), ShapeError);
+  CHECK_THROWS_AS(sum(x, -2), ShapeError);
+}

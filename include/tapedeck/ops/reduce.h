@@ -1,5 +1,5 @@
 // Reductions over axes. If `keepdims`, reduced axes are kept with extent 1. All throw ShapeError if an axis
-// is out of range or given twice.
+// is out of range or given twice; axes 0 and -1 of a tensor without axes are its element.
 #pragma once
 #include "tapedeck/axes.h"
 #include "tapedeck/tensor.h"

@@ -1,5 +1,6 @@
 // Moments, norms and order statistics over axes. If `keepdims`, reduced axes are kept with extent 1. All
-// throw ShapeError if an axis is out of range or given twice.
+// throw ShapeError if an axis is out of range or given twice; axes 0 and -1 of a tensor without axes are its
+// element.
 #pragma once
 #include "tapedeck/ops/reduce.h"
 
@@ -7,8 +8,8 @@ namespace tapedeck {
 
 /// The number of nonzero (or true) elements, i64; NaN is not zero. No gradient. All dtypes but c64 and c128.
 TAPEDECK_EXPORT Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// The sum of squared deviations from the mean, divided by n - correction; correction 1 gives the unbiased
-/// sample variance. f32, f64.
+/// The sum of squared deviations from the mean, divided by n - correction, or by 0 where that is negative;
+/// correction 1 gives the unbiased sample variance. f32, f64.
 TAPEDECK_EXPORT Tensor variance(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
                                 double correction = 0);
 /// The standard deviation: the square root of the variance. The gradient is NaN where that is 0. f32, f64.

@@ -283,7 +283,8 @@ constexpr Op table[] = {
            dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims) / c.y[0];
+           dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
+           if (count_of(c) > 0) dy[0] = dy[0] / c.y[0];   // else 0, not 0 / 0
          })},
 
     {.name = "logsumexp",
@@ -335,6 +336,11 @@ Tensor share_of_extreme(const Call& c) {
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) {
   return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), keepdims}, x);
 }
+// The position along one axis, which a number without axes has not.
+Tensor position(const Op& op, const Tensor& x, int axis, bool keepdims) {
+  const bool number = x.ndim() == 0 && mask_of(op, axis, 0) == 0;
+  return reduce(op, number ? reshape(x, {1}) : x, number ? 0 : axis, !number && keepdims);
+}
 
 }   // namespace
 
@@ -355,10 +361,10 @@ Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(find(table, "min"), x, axes, keepdims);
 }
 Tensor argmax(const Tensor& x, int axis, bool keepdims) {
-  return reduce(find(table, "argmax"), x, axis, keepdims);
+  return position(find(table, "argmax"), x, axis, keepdims);
 }
 Tensor argmin(const Tensor& x, int axis, bool keepdims) {
-  return reduce(find(table, "argmin"), x, axis, keepdims);
+  return position(find(table, "argmin"), x, axis, keepdims);
 }
 Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
   return reduce(find(table, "any"), x, axes, keepdims);

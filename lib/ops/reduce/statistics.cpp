@@ -2,6 +2,7 @@
 // for each group of elements.
 #include "ops/reduce/statistics.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -46,7 +47,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
   const auto n = static_cast<double>(size_along(x.shape(), checked("variance", x, axes)));
-  return sum(squared_difference(x, mean(x, axes, true)), axes, keepdims) / (n - correction);
+  return sum(squared_difference(x, mean(x, axes, true)), axes, keepdims) / std::max(n - correction, 0.0);
 }
 
 Tensor stddev(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
@@ -60,9 +61,10 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
   if (order == 2) return euclidean_norm(x, axes, keepdims);
   if (order == 0) return astype(count_nonzero(x, axes, keepdims), x.dtype());
   const Tensor size = abs(x);
-  if (std::isinf(order) && size_along(x.shape(), mask) == 0)
+  const bool empty = size_along(x.shape(), mask) == 0;
+  if (std::isinf(order) && empty)
     throw_error<ShapeError>("norm: no elements to choose from: x is {}", x.spec());
-  if (order == 1) return sum(size, axes, keepdims);
+  if (order == 1 || empty) return sum(size, axes, keepdims);
   if (std::isinf(order)) return order > 0 ? max(size, axes, keepdims) : min(size, axes, keepdims);
   return pow(sum(pow(size, order), axes, keepdims), 1 / order);
 }
