@@ -197,7 +197,12 @@ int main(int argc, char** argv) {
       "changes of sign an error counts relative to the values nearby. Derivatives of\n"
       "sigmoid and tanh are computed from the output, and their errors count relative to 1 "
       "([why](decisions.md#derivatives-of-elementwise-functions)). Below the smallest normal number an error "
-      "counts\nrelative to that. A test fails at more than 8 ulp, or at the limit of the second table.\n");
+      "counts\nrelative to that. A test fails at more than 8 ulp, or at the limit of the second table.\n\n"
+      "f16 and bf16 are computed in f32, and every result is rounded once. A derivative that is computed "
+      "from "
+      "the output, such as those of exp, sqrt, sigmoid and tanh, takes the rounded one:\n"
+      "that of tanh is 0 from where tanh(x) rounds to 1, |x| = 4.51 for f16 and 3.47 for bf16. For the "
+      "derivatives of f32, convert before the function: `tanh(astype(x, DType::f32))`.\n");
   print_over_range(errors);
   std::puts(
       "\n## Values in an interval\n\n"

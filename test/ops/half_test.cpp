@@ -305,6 +305,19 @@ TEST_CASE("indices may be of any integer type", "[half]") {
   CHECK_THROWS_AS(gather(x, tensor(std::vector{~std::uint64_t{0}})), Error);
 }
 
+// docs/accuracy.md names these numbers.
+TEST_CASE("derivatives of halves that are computed from the output take the rounded one", "[half]") {
+  const auto slope = [](double x, DType dtype) {
+    return grad([](const Tensor& t) { return tanh(t); }, full({}, x, dtype)).dense().item();
+  };
+  CHECK(slope(4.515625, DType::f16) == 0);
+  CHECK(slope(4.5, DType::f16) > 0);
+  CHECK(slope(3.484375, DType::bf16) == 0);
+  CHECK(slope(3.453125, DType::bf16) > 0);
+  const auto in_f32 = [](const Tensor& t) { return tanh(astype(t, DType::f32)); };
+  CHECK(grad(in_f32, full({}, 4.625, DType::f16)).dense().item() > 0);
+}
+
 TEST_CASE("random numbers are not drawn as halves", "[half]") {
   CHECK(message_of<DTypeError>([] { random::normal({3}, {1}, DType::f16); }) ==
         "normal: makes f32 and f64, not f16");
