@@ -298,7 +298,7 @@ using RMSProp = OptimizerOf<RMSPropOptions>;
 /// Follow the regularised leader: McMahan et al. 2013, algorithm 1, with α = learning_rate, and powers of the
 /// accumulator other than a root. x = (sign(z)·l1 - z) / ((√n + beta)/learning_rate + 2·l2) where |z| > l1,
 /// else 0; the slots are "accum", n += g², and "linear", z += g + 2·l2_shrinkage·x - (√n - √(n
-/// before))/learning_rate · x.
+/// before))/learning_rate · x. With a learning rate of 0 nothing changes.
 struct FtrlOptions {
   DefaultByForm learning_rate = {{}, 1e-3};
   Scheduled learning_rate_power = -0.5;

@@ -46,7 +46,7 @@ struct Decay {
   double rate;
   bool staircase = false;   // t is rounded down
 };
-/// initial · rateᵗ
+/// initial · rateᵗ. Throws ArgumentError for a rate below 0.
 TAPEDECK_EXPORT Schedule exponential(Decay d);
 /// initial / (1 + rate · t). Throws ArgumentError for a rate below 0.
 TAPEDECK_EXPORT Schedule inverse_time(Decay d);
@@ -61,7 +61,8 @@ struct Polynomial {
   bool cycle = false;   // beyond `steps`, t counts from the next multiple of them that is not passed; else
                         // the value stays
 };
-/// (initial - end) · (1 - t)^power + end, where t is the step over `steps`, at most 1.
+/// (initial - end) · (1 - t)^power + end, where t is the step over `steps`, at most 1. Throws ArgumentError
+/// for a power below 0.
 TAPEDECK_EXPORT Schedule polynomial(Polynomial p);
 
 /// The options of cosine.

@@ -141,7 +141,8 @@ GradientTransform noise(random::Key key, Scheduled deviation) {
     const random::Key own = key.split(static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < pairs.size(); ++i)
       pairs[i].gradient = of_elements(pairs[i].gradient, [&](const Tensor& x, const Tensor&) {
-        return x + by * random::normal(x.shape(), own.split(i), x.dtype());
+        const Tensor wide = in_f32(x);
+        return astype(wide + by * random::normal(x.shape(), own.split(i), wide.dtype()), x.dtype());
       });
   };
 }

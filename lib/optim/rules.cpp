@@ -382,17 +382,17 @@ void add_rmsprops(RuleTable& t) {
 void add_proximal(RuleTable& t) {
   t.add(
       "ftrl", {{"accum", begins_as<2>}, {"linear"}},
-      fields<Ftrl, FtrlOptions>(kRate.in(positive), kPower, kAccumulator.in(not_negative), kL1, kL2,
-                                kL2Shrinkage, kBeta),
+      fields<Ftrl, FtrlOptions>(kRate, kPower, kAccumulator.in(not_negative), kL1, kL2, kL2Shrinkage, kBeta),
       {},
       "n = accum + g², q = n^-learning_rate_power; linear += g + 2·l2_shrinkage·x - (q - "
       "accum^-learning_rate_power)/learning_rate · x; accum = n; x is (sign(linear)·l1 - linear) / "
-      "(q/learning_rate + 2·l2 + beta/learning_rate) where |linear| > l1, else 0. McMahan et al. 2013, "
-      "algorithm 1.",
+      "(q/learning_rate + 2·l2 + beta/learning_rate) where |linear| > l1, else 0. With a learning_rate of 0 "
+      "nothing changes. McMahan et al. 2013, algorithm 1.",
       [](auto& h, Step& s) {
         h.over_rate = 1 / h.rate;
         h.strength = 2 * h.l2 + h.beta / h.rate;
         if (h.learning_rate_power != -0.5) s.rows = rows<Ftrl, 0, 1>(ftrl_by_power);
+        if (h.rate == 0) s.rows = rows<Ftrl, 0, 1>([](auto&, auto&, auto&, auto, auto&) {});
       },
       rows<Ftrl, 0, 1>(ftrl_by_root));
 

@@ -38,6 +38,19 @@ double half_wave(double t, double end) {
   return (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * t)) + end;
 }
 
+// Periods of the lengths 1, q, q², …, one behind the other: which one t lies in, from 0 on, and where, as a
+// part of it.
+struct Period {
+  double number, t;
+};
+Period period_of(double t, double q_minus_1) {
+  if (q_minus_1 == 0) return {std::floor(t), t - std::floor(t)};
+  constexpr double kRounding = 1e-12;   // so that a period begins where it should
+  const double log_q = std::log1p(q_minus_1), n = std::log1p(t * q_minus_1) / log_q,
+               number = std::floor(n + kRounding * (1 + n)), begin = std::expm1(number * log_q) / q_minus_1;
+  return {number, std::clamp((t - begin) / std::exp(number * log_q), 0.0, 1.0)};
+}
+
 }   // namespace
 
 Schedule constant(double value) {
@@ -46,6 +59,7 @@ Schedule constant(double value) {
 }
 
 Schedule exponential(Decay d) {
+  if (d.rate < 0) throw_error<ArgumentError>("schedule::exponential: rate is {}; use 0 or more", d.rate);
   return decay("schedule::exponential", d,
                [](const Decay& o, double t) { return o.initial * std::pow(o.rate, t); });
 }
@@ -62,6 +76,7 @@ Schedule natural_exponential(Decay d) {
 Schedule polynomial(Polynomial p) {
   check_steps("schedule::polynomial", p.steps);
   check_finite("schedule::polynomial", {p.initial, p.end, p.power});
+  if (p.power < 0) throw_error<ArgumentError>("schedule::polynomial: power is {}; use 0 or more", p.power);
   return [p](std::int64_t step) {
     const double t = over(step, p.steps), length = p.cycle ? std::max(1.0, std::ceil(t)) : 1;
     return (p.initial - p.end) * std::pow(1 - std::min(1.0, t / length), p.power) + p.end;
@@ -80,14 +95,8 @@ Schedule cosine_restarts(CosineRestarts c) {
   if (c.longer < 1)
     throw_error<ArgumentError>("schedule::cosine_restarts: longer is {}; use 1 or more", c.longer);
   return [c](std::int64_t step) {
-    double t = over(step, c.steps), length = 1, height = 1;   // of the period that t lies in
-    if (c.longer == 1) {
-      height = std::pow(c.lower, std::floor(t));
-      t -= std::floor(t);
-    }
-    for (; t >= length; length *= c.longer, height *= c.lower)
-      t -= length;
-    return c.initial * (height * half_wave(t / length, 0) * (1 - c.end) + c.end);
+    const Period p = period_of(over(step, c.steps), c.longer - 1);
+    return c.initial * (std::pow(c.lower, p.number) * half_wave(p.t, 0) * (1 - c.end) + c.end);
   };
 }
 

@@ -63,7 +63,36 @@ TEST_CASE("schedules have their values", "[optimizer]") {
              Catch::Matchers::Approx(Values{4, 6, 8, 4}));
 }
 
+// The sum of the periods one by one.
+TEST_CASE("a cosine that begins again does so where its periods end", "[optimizer]") {
+  for (const double longer : {1.0, 1.25, 1.5, 2.0, 3.0, 10.0}) {
+    const auto s = schedule::cosine_restarts({.initial = 1, .steps = 64, .longer = longer, .lower = 0.75});
+    double begin = 0, length = 64, height = 1;
+    for (int n = 0; n < 8; ++n, begin += length, length *= longer, height *= 0.75) {
+      CAPTURE(longer, n);
+      const auto first = static_cast<std::int64_t>(std::ceil(begin));
+      for (const std::int64_t step : {first, first + 1, first + static_cast<std::int64_t>(length / 2)}) {
+        const double t = (static_cast<double>(step) - begin) / length;
+        CHECK(s(step) == Approx(height * 0.5 * (1 + std::cos(3.14159265358979324 * t))).epsilon(1e-9));
+      }
+    }
+  }
+  // Periods that hardly grow are those of one length: 10⁹ of them take no longer than one.
+  const auto slow = schedule::cosine_restarts({.initial = 1, .steps = 8, .longer = 1 + 1e-15});
+  const auto even = schedule::cosine_restarts({.initial = 1, .steps = 8, .longer = 1});
+  for (const std::int64_t step : {0, 3, 8, 4001, 800'003})
+    CHECK(slow(step) == Approx(even(step)).epsilon(1e-4));
+  for (int i = 0; i < 100'000; ++i)
+    if (!std::isfinite(
+            schedule::cosine_restarts({.initial = 1, .steps = 1, .longer = 1 + 1e-9})(1'000'000'000 + i)))
+      FAIL();
+}
+
 TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
+  CHECK(message_of<ArgumentError>([] { schedule::polynomial({.initial = 1, .steps = 2, .power = -1}); }) ==
+        "schedule::polynomial: power is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 2, .rate = -0.5}); }) ==
+        "schedule::exponential: rate is -0.5; use 0 or more");
   CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 0, .rate = 1}); }) ==
         "schedule::exponential: steps is 0; use a number above 0");
   CHECK(message_of<ArgumentError>([] { schedule::polynomial({.initial = 1, .steps = 0}); }) ==
@@ -84,6 +113,26 @@ TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
         }) == "schedule::piecewise: the boundaries do not ascend");
   CHECK(message_of<ArgumentError>([] { schedule::warm_up(-1, 1.0); }) ==
         "schedule::warm_up: steps is -1; use 0 or more");
+}
+
+TEST_CASE("every rule takes a learning rate that begins at 0", "[optimizer]") {
+  for (const std::string_view rule : Optimizer::rules()) {
+    if (rule == "nadam") continue;   // takes no schedule
+    CAPTURE(rule);
+    for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
+      const Variable x(full({9}, 2, t));
+      const Scheduled rate = schedule::warm_up(2, 0.125);
+      Optimizer optimizer = rule == "momentum" ? Optimizer(rule, {{"learning_rate", rate}, {"momentum", 0.5}})
+                                               : Optimizer(rule, {{"learning_rate", rate}});
+      optimizer.apply_gradients({{full({9}, 0.5, t), x}});
+      if (rule != "adagrad_da")   // makes x anew from the sums
+        CHECK(astype(x, DType::f64).to_vector() == Values(9, 2));
+      for (int i = 0; i < 3; ++i)
+        optimizer.apply_gradients({{full({9}, 0.5, t), x}});
+      const double after = astype(x, DType::f64).to_vector()[0];
+      CHECK((std::isfinite(after) && (after != 2 || t == DType::bf16)));
+    }
+  }
 }
 
 TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {

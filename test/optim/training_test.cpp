@@ -105,6 +105,26 @@ TEST_CASE("transformations change the gradients of a step, in their order", "[op
         "add_transform: the transformation is an empty function");
 }
 
+// In f32, rounded to the half once.
+TEST_CASE("transformations of halves are those of f32", "[half][optimizer]") {
+  const std::pair<const char*, GradientTransform> all[] = {
+      {"clip_value", transforms::clip_value(0.5)},
+      {"clip_norm", transforms::clip_norm(1.5)},
+      {"clip_global_norm", transforms::clip_global_norm(1.5)},
+      {"scale", transforms::scale(0.3)},
+      {"noise", transforms::noise({.seed = 4}, 0.3)}};
+  for (const DType half : {DType::f16, DType::bf16})
+    for (const auto& [name, transform] : all) {
+      CAPTURE(half, name);
+      const Tensor g = astype(random::normal({7}, {.seed = 1}), half), wide = astype(g, DType::f32);
+      std::vector<GradientAndVariable> pairs = {{g, Variable(g)}}, twins = {{wide, Variable(wide)}};
+      transform(pairs, 3), transform(twins, 3);
+      CHECK(pairs[0].gradient.dense().dtype() == half);
+      CHECK(astype(pairs[0].gradient.dense(), DType::f32).to_vector() ==
+            astype(astype(twins[0].gradient.dense(), half), DType::f32).to_vector());
+    }
+}
+
 TEST_CASE("noise is that of its key and step", "[optimizer]") {
   const auto noise = [](std::uint64_t seed, std::int64_t step) {
     const Variable x(zeros({10000}));
