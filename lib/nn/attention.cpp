@@ -22,7 +22,8 @@ Tensor masked(const Tensor& scores, const Tensor& mask) {
   if (mask.dtype() == DType::boolean) return where(mask, scores, lowest(scores.dtype()));
   if (!is_floating(mask.dtype()))
     throw_error<DTypeError>("attention: the mask is {}; use bools, or numbers to be added", mask.spec());
-  return scores + mask;
+  const Tensor sum = scores + mask;
+  return maximum(sum, lowest(sum.dtype()));
 }
 
 Tensor causally_masked(const Tensor& scores) {

@@ -170,6 +170,59 @@ TEST_CASE("masks of attention are bools or numbers, and a query may have no key"
                     "attention: the mask is i32[3,2]; use bools, or numbers to be added");
 }
 
+// std::max passes over NaN.
+double worst_of_finite(const Tensor& a, const Tensor& b) {
+  return std::isfinite(sum(a).item()) ? worst(a, b) : INFINITY;
+}
+
+TEST_CASE("an added mask of -inf is one of bools, in values and derivatives") {
+  const Tensor bits = astype(tensor({{1, 0, 1}, {0, 0, 0}, {1, 1, 1}, {0, 0, 1}}), DType::boolean);
+  for (const DType t : {DType::f32, DType::f64})
+    for (const bool causal : {false, true})
+      for (const double dropout : {0.0, 0.5}) {
+        CAPTURE(t, causal, dropout);
+        const std::vector<Tensor> x = {random::normal({4, 5}, {.seed = 1}, t),
+                                       random::normal({3, 5}, {.seed = 2}, t),
+                                       random::normal({3, 2}, {.seed = 3}, t)};
+        const auto attention = [&](const Tensor& mask) {
+          return [&, mask](std::span<const Tensor> in) {
+            return nn::attention(in[0], in[1], in[2],
+                                 {.mask = mask,
+                                  .causal = causal,
+                                  .dropout = dropout,
+                                  .run = {.training = true, .key = {.seed = 4}}});
+          };
+        };
+        const auto by_bools = attention(bits), by_numbers = attention(astype(where(bits, 0.0, -INFINITY), t));
+        const Tensor y = by_numbers(x), dy = random::normal(y.shape(), {.seed = 5}, t);
+        const double tolerance = t == DType::f32 ? 1e-6 : 1e-14;
+        CHECK(worst_of_finite(y, by_bools(x)) < tolerance);
+        if (dropout == 0) CHECK(worst_of_finite(y[1], mean(x[2], {0})) < tolerance);
+        const auto derivatives = [&](const auto& f) {
+          GradientTape tape;
+          for (const Tensor& in : x)
+            tape.watch(in);
+          return tape.gradient(sum(f(x) * dy), x);
+        };
+        const auto a = derivatives(by_numbers), b = derivatives(by_bools);
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          CAPTURE(i);
+          CHECK(worst_of_finite(a[i].dense(), b[i].dense()) < tolerance);
+          const Tensor dx = random::normal(x[i].shape(), {.seed = 6}, t);
+          const auto tangent = [&](const auto& f) {
+            return jvp(
+                [&](const Tensor& one) {
+                  std::vector<Tensor> in = x;
+                  in[i] = one;
+                  return f(in);
+                },
+                x[i], dx);
+          };
+          CHECK(worst_of_finite(tangent(by_numbers), tangent(by_bools)) < tolerance);
+        }
+      }
+}
+
 TEST_CASE("dropout and batch normalization depend on the run") {
   const nn::Dropout dropout{0.25};
   const Tensor x = ones({1000});

@@ -8,7 +8,7 @@ namespace tapedeck::nn {
 /// Which keys a query may attend to, and how scores are scaled.
 struct AttentionOptions {
   /// Broadcasts to [..., queries, keys]. bool: true where a query may attend; f32 or f64: added to the
-  /// scores.
+  /// scores, -∞ where it may not.
   Tensor mask = {};
   /// Query i may not attend to what comes after it. The last query stands beside the last key.
   bool causal = false;
