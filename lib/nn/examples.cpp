@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "ops/nn/squeeze_advice.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -129,9 +130,10 @@ void check_alike(std::string_view metric, const Tensor& labels, const Tensor& pr
   check_real(metric, labels, predictions);
   if (labels.shape() != predictions.shape())
     throw_error<ShapeError>(
-        "{}: labels and predictions do not have one shape: labels is {}, predictions is {}; "
-        "reshape one of them",
-        metric, labels.spec(), predictions.spec());
+        "{}: labels and predictions do not have one shape: labels is {}, predictions is {}; {}", metric,
+        labels.spec(), predictions.spec(),
+        squeeze_advice({"labels", labels.shape()}, {"predictions", predictions.shape()},
+                       "reshape one of them"));
 }
 
 void check_bits(std::string_view metric, const Tensor& labels) {

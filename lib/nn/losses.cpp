@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "core/format.h"
+#include "ops/nn/squeeze_advice.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -25,8 +26,10 @@ Tensor fitting(std::string_view loss, const Tensor& labels, const Tensor& predic
   if (labels.ndim() == 0 || labels.shape() != predictions.shape())
     throw_error<ShapeError>(
         "{}: labels and predictions do not have one shape of rank 1 or more: labels is {}, "
-        "predictions is {}; reshape one of them",
-        loss, labels.spec(), predictions.spec());
+        "predictions is {}; {}",
+        loss, labels.spec(), predictions.spec(),
+        squeeze_advice({"labels", labels.shape()}, {"predictions", predictions.shape()},
+                       "reshape one of them"));
   return labels.dtype() == predictions.dtype() ? labels : astype(labels, predictions.dtype());
 }
 
@@ -61,11 +64,14 @@ void check_classes(std::string_view loss, const Tensor& labels, const Tensor& x)
   if (labels.dtype() != DType::i32 && labels.dtype() != DType::i64)
     throw_error<DTypeError>("{}: labels is {}; use indices of classes, i32 or i64", loss, labels.spec());
   const auto axes = x.shape().dims();
-  if (axes.empty() || Shape(axes.first(axes.size() - 1)) != labels.shape())
+  if (axes.empty())
+    throw_error<ShapeError>("{}: predictions is {}; its last axis is that of classes", loss, x.spec());
+  if (const Shape rows(axes.first(axes.size() - 1)); rows != labels.shape())
     throw_error<ShapeError>(
-        "{}: labels do not have the shape of predictions without its last axis: labels is "
-        "{}, predictions is {}",
-        loss, labels.spec(), x.spec());
+        "{}: labels do not have the shape of predictions without its last axis: labels is {}, "
+        "predictions is {}; {}",
+        loss, labels.spec(), x.spec(),
+        squeeze_advice({"labels", labels.shape()}, {"predictions", rows}, "reshape one of them"));
 }
 
 void check_range(std::string_view loss, const Tensor& labels, std::int64_t classes) {
@@ -206,8 +212,10 @@ Tensor gaussian_nll_loss(const Tensor& labels, const Tensor& means, const Tensor
   constexpr std::string_view name = "gaussian_nll_loss";
   const Tensor z = fitting(name, labels, means);
   if (variances.spec() != means.spec())
-    throw_error<ShapeError>("{}: means and variances differ: means is {}, variances is {}", name,
-                            means.spec(), variances.spec());
+    throw_error<ShapeError>("{}: means and variances differ: means is {}, variances is {}; {}", name,
+                            means.spec(), variances.spec(),
+                            squeeze_advice({"means", means.shape()}, {"variances", variances.shape()},
+                                           "give both one shape and one dtype"));
   if (!(options.epsilon > 0))
     throw_error<ArgumentError>("{}: epsilon is {}; use a positive one", name, options.epsilon);
   const Tensor v = maximum(variances, options.epsilon);
@@ -240,11 +248,17 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                            double margin) {
   constexpr std::string_view name = "triplet_margin_loss";
   check_floating(name, "anchor", anchor);
-  if (anchor.ndim() == 0 || positive.spec() != anchor.spec() || negative.spec() != anchor.spec())
+  if (anchor.ndim() == 0 || positive.spec() != anchor.spec() || negative.spec() != anchor.spec()) {
+    const bool first = positive.shape() != anchor.shape();
     throw_error<ShapeError>(
         "{}: the three do not have one dtype and one shape of rank 1 or more: anchor is {}, "
-        "positive is {}, negative is {}",
-        name, anchor.spec(), positive.spec(), negative.spec());
+        "positive is {}, negative is {}; {}",
+        name, anchor.spec(), positive.spec(), negative.spec(),
+        squeeze_advice(
+            {"anchor", anchor.shape()},
+            first ? NamedShape{"positive", positive.shape()} : NamedShape{"negative", negative.shape()},
+            "make them alike"));
+  }
   const auto distance = [&](const Tensor& x) { return euclidean_norm(anchor - x + 1e-6, -1); };
   return maximum(distance(positive) - distance(negative) + margin, 0.0);
 }

@@ -917,13 +917,13 @@ void add_networks(const Adder& add) {
     logits = d.tensor(d.extents(1, 3));
     labels = d.tensor(logits.shape());
   });
-  add("sigmoid_cross_entropy", floating, sigmoid_cross_entropy);
   add("l2_loss", floating, l2_loss);
   const auto ranked = [](Draw& d, Operator& a, Operator& b, auto&...) {
     a.use = Operator::tensor;
     a.x = d.tensor(d.extents(1, 3));
     b.x = d.tensor(a.x.shape());
   };
+  add("sigmoid_cross_entropy", floating, sigmoid_cross_entropy, ranked);
   add("mean_squared_error", floating, mean_squared_error, ranked);
   add("huber_loss", floating, huber_loss, [ranked](Draw& d, Operator& a, Operator& b, double& delta) {
     ranked(d, a, b);

@@ -306,8 +306,7 @@ TEST_CASE("errors of losses name the loss", "[losses]") {
   using A = ArgumentError;
   CHECK(message_of<S>([&] { nn::poisson(row, column); }) ==
         "poisson: labels and predictions do not have one shape of rank 1 or more: labels is f32[2], "
-        "predictions is "
-        "f32[2,1]; reshape one of them");
+        "predictions is f32[2,1]; use squeeze(predictions, 1)");
   CHECK(message_of<S>([&] { nn::hinge(tensor(1.0), tensor(1.0)); }) ==
         "hinge: labels and predictions do not have one shape of rank 1 or more: labels is f32[], predictions "
         "is "
@@ -333,18 +332,19 @@ TEST_CASE("errors of losses name the loss", "[losses]") {
   CHECK(message_of<A>([&] { nn::gaussian_nll_loss(row, row, row, {.epsilon = 0}); }) ==
         "gaussian_nll_loss: epsilon is 0; use a positive one");
   CHECK(message_of<S>([&] { nn::gaussian_nll_loss(row, row, column); }) ==
-        "gaussian_nll_loss: means and variances differ: means is f32[2], variances is f32[2,1]");
+        "gaussian_nll_loss: means and variances differ: means is f32[2], variances is f32[2,1]; use "
+        "squeeze(variances, 1)");
   CHECK(message_of<S>([&] { nn::triplet_margin_loss(row, row, column); }) ==
         "triplet_margin_loss: the three do not have one dtype and one shape of rank 1 or more: anchor is "
         "f32[2], "
-        "positive is f32[2], negative is f32[2,1]");
+        "positive is f32[2], negative is f32[2,1]; use squeeze(negative, 1)");
 
   const Tensor scores = zeros({2, 3});
   CHECK(message_of<D>([&] { nn::nll_loss(row, scores); }) ==
         "nll_loss: labels is f32[2]; use indices of classes, i32 or i64");
   CHECK(message_of<S>([&] { nn::nll_loss(labels, row); }) ==
         "nll_loss: labels do not have the shape of predictions without its last axis: labels is i32[2], "
-        "predictions is f32[2]");
+        "predictions is f32[2]; reshape one of them");
   CHECK(message_of<S>([&] { nn::nll_loss(labels, scores); }) ==
         "nll_loss: labels are from 0 to 3, out of range for 3 classes");
   CHECK(message_of<S>([&] { nn::sparse_categorical_cross_entropy(labels, scores, {.ignore_index = 0}); }) ==

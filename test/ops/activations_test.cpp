@@ -129,7 +129,8 @@ TEST_CASE("mean_squared_error and huber_loss are means of rows", "[nn]") {
   CHECK_THROWS_AS(huber_loss(labels, predictions, kNaN), ArgumentError);
   CHECK_THROWS_WITH(
       huber_loss(labels, zeros({2}, DType::f64)),
-      "huber: shapes do not broadcast: labels is f64[2,3], predictions is f64[2], delta is f64[]");
+      "huber_loss: labels and predictions do not have one shape: labels is f64[2,3], predictions is f64[2]; "
+      "reshape one of them");
 }
 
 TEST_CASE("dropout leaves out a share of the elements and scales the others", "[nn]") {

@@ -6,18 +6,40 @@
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/elementwise/slopes.h"
+#include "ops/nn/squeeze_advice.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
 
+Shape rows_of(const Tensor& logits) {
+  return Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1)));
+}
+
+// expected: the shape that labels should have; predictions: what the loss calls the other.
+[[noreturn]] void throw_apart(std::string_view loss, std::string_view what, const Tensor& labels,
+                              const Shape& expected, std::string_view predictions, const Tensor& x) {
+  throw_error<ShapeError>(
+      "{}: {}: labels is {}, {} is {}; {}", loss, what, labels.spec(), predictions, x.spec(),
+      squeeze_advice({"labels", labels.shape()}, {predictions, expected}, "reshape one of them"));
+}
+
+// Tensors of one shape, of which one may be a number: broadcast, [n] and [n, 1] would make losses [n, n].
+void require_one_shape(std::string_view loss, std::string_view name, const Operand& labels,
+                       const Operand& predictions) {
+  const Tensor *z = labels.tensor(), *x = predictions.tensor();
+  if (z && x && z->defined() && x->defined() && z->shape() != x->shape())
+    throw_apart(loss, fmt::format("labels and {} do not have one shape", name), *z, x->shape(), name, *x);
+}
+
 Spec infer_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   require_indices(c, 0);
   require_floating(c, 1);
-  if (logits.ndim() == 0 ||
-      Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1))) != labels.shape())
-    throw_shape_error(c, "labels do not have the shape of logits without its last axis");
+  if (logits.ndim() == 0) throw_shape_error(c, "logits has no axis of classes");
+  if (const Shape rows = rows_of(logits); rows != labels.shape())
+    throw_apart(c.op.name, "labels do not have the shape of logits without its last axis", labels, rows,
+                "logits", logits);
   return {logits.dtype(), labels.shape()};
 }
 
@@ -26,8 +48,9 @@ Spec infer_dense_cross_entropy(const Call& c) {
   require_floating(c, 1);
   require_one_dtype(c);
   if (logits.ndim() == 0 || labels.shape() != logits.shape())
-    throw_shape_error(c, "labels and logits do not have one shape of rank 1 or more");
-  return {logits.dtype(), Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1)))};
+    throw_apart(c.op.name, "labels and logits do not have one shape of rank 1 or more", labels,
+                logits.shape(), "logits", logits);
+  return {logits.dtype(), rows_of(logits)};
 }
 
 [[noreturn]] void throw_bad_label(const Call& c, std::int64_t label, std::int64_t position,
@@ -174,6 +197,7 @@ Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
 }
 
 Tensor sigmoid_cross_entropy(Operand labels, Operand logits) {
+  require_one_shape("sigmoid_cross_entropy", "logits", labels, logits);
   return find(table, "sigmoid_cross_entropy")(labels, logits);
 }
 Tensor l2_loss(const Tensor& x) {
@@ -182,10 +206,12 @@ Tensor l2_loss(const Tensor& x) {
 }
 
 Tensor mean_squared_error(Operand labels, Operand predictions) {
+  require_one_shape("mean_squared_error", "predictions", labels, predictions);
   return mean_of_rows("mean_squared_error", squared_difference(labels, predictions));
 }
 Tensor huber_loss(Operand labels, Operand predictions, double delta) {
   if (!(delta > 0)) throw_error<ArgumentError>("huber_loss: delta is {}; use a positive one", delta);
+  require_one_shape("huber_loss", "predictions", labels, predictions);
   return mean_of_rows("huber_loss", find(table, "huber")(labels, predictions, Operand(delta)));
 }
 
