@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "nn/in_layer.h"
 #include "tapedeck/nn/new_variables.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
@@ -121,22 +122,26 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t width_, std::int64_t heads_,
       output(projection(width, width, heads, random_key.split(3), o.projections)) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call) const {
-  if (x.ndim() != 3)
-    throw_error<ShapeError>("multi_head_attention: x is {}; it has to be [batch, queries, {}]", x.spec(),
-                            width);
-  const Tensor& memory = call.memory.defined() ? call.memory : x;
-  Tensor keys = key(memory), values = value(memory);
-  if (call.cache) keys = append(call.cache->key, keys), values = append(call.cache->value, values);
-  const Tensor queries = query(x);
-  const bool drops = call.run.training && dropout != 0,
-             adds = call.mask.defined() && call.mask.dtype() != DType::boolean;
-  const Tensor heard =
-      drops || adds
-          ? join_heads(attention(split_heads(queries, heads), split_heads(keys, heads),
-                                 split_heads(values, heads),
-                                 {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run}))
-          : dot_product_attention(queries, keys, values, call.mask, {.heads = heads, .causal = causal});
-  return detail::noted(this, "MultiHeadAttention", output(heard));
+  return in_layer({this, "MultiHeadAttention", query.kernel, "batch,queries,#", width}, x, [&] {
+    return detail::in_network(*this, [&] {
+      if (x.ndim() != 3)
+        throw_error<ShapeError>("multi_head_attention: x is {}; it has to be [batch, queries, {}]", x.spec(),
+                                width);
+      const Tensor& memory = call.memory.defined() ? call.memory : x;
+      Tensor keys = key(memory), values = value(memory);
+      if (call.cache) keys = append(call.cache->key, keys), values = append(call.cache->value, values);
+      const Tensor queries = query(x);
+      const bool drops = call.run.training && dropout != 0,
+                 adds = call.mask.defined() && call.mask.dtype() != DType::boolean;
+      const Tensor heard =
+          drops || adds
+              ? join_heads(attention(
+                    split_heads(queries, heads), split_heads(keys, heads), split_heads(values, heads),
+                    {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run}))
+              : dot_product_attention(queries, keys, values, call.mask, {.heads = heads, .causal = causal});
+      return detail::noted(this, "MultiHeadAttention", output(heard));
+    });
+  });
 }
 
 }   // namespace tapedeck::nn

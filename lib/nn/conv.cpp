@@ -2,6 +2,7 @@
 #include "tapedeck/nn/conv.h"
 
 #include "core/format.h"
+#include "nn/in_layer.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -34,6 +35,17 @@ template <class L> Tensor with_bias(const L& layer, std::string_view type, Tenso
   return detail::noted(&layer, type, std::move(y));
 }
 
+// f(), the output of a convolution, plus the bias.
+template <class L, class F>
+Tensor convolved(const L& layer, std::string_view type, const Tensor& x, const F& f) {
+  constexpr std::string_view last[] = {"...,width,#", "...,height,width,#", "...,depth,height,width,#"},
+                             first[] = {"...,#,width", "...,#,height,width", "...,#,depth,height,width"};
+  const int spatial = layer.kernel.shape().ndim() - 3;   // less one
+  return in_layer({&layer, type, layer.kernel, (layer.window.layout == Layout::nchw ? first : last)[spatial],
+                   layer.inputs},
+                  x, [&] { return with_bias(layer, type, f()); });
+}
+
 // A sequence as an image of one row.
 HeightWidth in_a_row(std::int64_t n) { return {1, n}; }
 Conv2dTransposeOptions in_a_row(const Conv1dTransposeOptions& o) {
@@ -57,7 +69,7 @@ Conv1d::Conv1d(std::int64_t inputs_, std::int64_t outputs_, std::int64_t size, r
                                 key.split(0), options)),
       bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
 Tensor Conv1d::operator()(const Tensor& x) const {
-  return with_bias(*this, "Conv1d", conv1d(x, kernel, window));
+  return convolved(*this, "Conv1d", x, [&] { return conv1d(x, kernel, window); });
 }
 
 Conv1dTranspose::Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, std::int64_t size,
@@ -72,8 +84,9 @@ Conv1dTranspose::Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, st
       bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
 Tensor Conv1dTranspose::operator()(const Tensor& x) const {
   const int row = window.layout == Layout::nchw ? -2 : -3;   // where the axis of rows is put
-  const Tensor y = conv2d_transpose(expand_dims(x, row), expand_dims(kernel, 0), in_a_row(window));
-  return with_bias(*this, "Conv1dTranspose", squeeze(y, {row}));
+  return convolved(*this, "Conv1dTranspose", x, [&] {
+    return squeeze(conv2d_transpose(expand_dims(x, row), expand_dims(kernel, 0), in_a_row(window)), {row});
+  });
 }
 
 Conv2d::Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size, random::Key key,
@@ -86,7 +99,7 @@ Conv2d::Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size, ra
           key.split(0), options)),
       bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
 Tensor Conv2d::operator()(const Tensor& x) const {
-  return with_bias(*this, "Conv2d", conv2d(x, kernel, window));
+  return convolved(*this, "Conv2d", x, [&] { return conv2d(x, kernel, window); });
 }
 
 Conv2dTranspose::Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size,
@@ -101,7 +114,7 @@ Conv2dTranspose::Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, He
           key.split(0), options)),
       bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
 Tensor Conv2dTranspose::operator()(const Tensor& x) const {
-  return with_bias(*this, "Conv2dTranspose", conv2d_transpose(x, kernel, window));
+  return convolved(*this, "Conv2dTranspose", x, [&] { return conv2d_transpose(x, kernel, window); });
 }
 
 Conv3d::Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth size, random::Key key,
@@ -115,7 +128,7 @@ Conv3d::Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth siz
           key.split(0), options)),
       bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
 Tensor Conv3d::operator()(const Tensor& x) const {
-  return with_bias(*this, "Conv3d", conv3d(x, kernel, window));
+  return convolved(*this, "Conv3d", x, [&] { return conv3d(x, kernel, window); });
 }
 
 Conv3dTranspose::Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth size,
@@ -130,7 +143,7 @@ Conv3dTranspose::Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, De
                                 key.split(0), options)),
       bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
 Tensor Conv3dTranspose::operator()(const Tensor& x) const {
-  return with_bias(*this, "Conv3dTranspose", conv3d_transpose(x, kernel, window));
+  return convolved(*this, "Conv3dTranspose", x, [&] { return conv3d_transpose(x, kernel, window); });
 }
 
 }   // namespace tapedeck::nn

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "nn/in_layer.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -106,9 +107,11 @@ Dense::Dense(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const
       kernel(detail::new_kernel("dense", {inputs, outputs}, key.split(0), options)),
       bias(detail::new_bias(outputs, {inputs, outputs}, key.split(1), options)) {}
 Tensor Dense::operator()(const Tensor& x) const {
-  Tensor y = matmul(x, kernel);
-  if (bias) y = std::move(y) + bias->value();
-  return detail::noted(this, "Dense", std::move(y));
+  return in_layer({this, "Dense", kernel, "...,#", inputs}, x, [&] {
+    Tensor y = matmul(x, kernel);
+    if (bias) y = std::move(y) + bias->value();
+    return detail::noted(this, "Dense", std::move(y));
+  });
 }
 
 Embedding::Embedding(std::int64_t count_, std::int64_t outputs_, random::Key key, const LayerOptions& options)
@@ -116,7 +119,8 @@ Embedding::Embedding(std::int64_t count_, std::int64_t outputs_, random::Key key
       outputs(outputs_),
       table(detail::new_kernel("embedding", {count, outputs}, key, options, detail::Role::embedding)) {}
 Tensor Embedding::operator()(const Tensor& ids) const {
-  return detail::noted(this, "Embedding", gather(table, ids));
+  return in_layer({this, "Embedding", table, "ids of i32 or i64"}, ids,
+                  [&] { return detail::noted(this, "Embedding", gather(table, ids)); });
 }
 
 random::Key detail::key_of(const Run& run, std::string_view layer) {
@@ -135,8 +139,15 @@ Tensor Dropout::operator()(const Tensor& x, Run run) const {
 
 Tensor Sequential::operator()(const Tensor& x, Run run) const {
   Tensor y = x;
-  for (std::size_t i = 0; i < layers_.size(); ++i)
-    y = layers_[i](y, run.split(i));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    try {
+      y = layers_[i](y, run.split(i));
+    } catch (const Error&) {
+      rethrow_in_sequence(this, i, [&](const detail::Visit& visit) {
+        const_cast<Sequential*>(this)->walk({}, visit);   // a walk does not change anything by itself
+      });
+    }
+  }
   return detail::noted(this, "Sequential", std::move(y));
 }
 void Sequential::walk(const std::string& path, const detail::Visit& visit) {

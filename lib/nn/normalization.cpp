@@ -2,6 +2,7 @@
 #include "tapedeck/nn/normalization.h"
 
 #include "core/format.h"
+#include "nn/in_layer.h"
 #include "optim/communicator.h"
 #include "tape/variable.h"
 #include "tapedeck/gradient_tape.h"
@@ -16,16 +17,19 @@ LayerNorm::LayerNorm(std::int64_t size_, double epsilon_, DType dtype)
       scale(detail::new_constant("layer_norm", "scale", size, 1, dtype)),
       offset(detail::new_constant("layer_norm", "offset", size, 0, dtype)) {}
 Tensor LayerNorm::operator()(const Tensor& x) const {
-  return detail::noted(this, "LayerNorm", layer_norm(x, scale, offset, epsilon));
+  return in_layer({this, "LayerNorm", scale, "...,#", size}, x,
+                  [&] { return detail::noted(this, "LayerNorm", layer_norm(x, scale, offset, epsilon)); });
 }
 
 RMSNorm::RMSNorm(std::int64_t size_, double epsilon_, DType dtype)
     : size(size_), epsilon(epsilon_), scale(detail::new_constant("rms_norm", "scale", size, 1, dtype)) {}
 Tensor RMSNorm::operator()(const Tensor& x) const {
-  if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
-    throw_error<ShapeError>("rms_norm: x is {}; its last axis has to be {}", x.spec(), size);
-  const Tensor norm = rsqrt(tapedeck::mean(square(x), {-1}, true) + epsilon);
-  return detail::noted(this, "RMSNorm", x * norm * scale);
+  return in_layer({this, "RMSNorm", scale, "...,#", size}, x, [&] {
+    if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
+      throw_error<ShapeError>("rms_norm: x is {}; its last axis has to be {}", x.spec(), size);
+    const Tensor norm = rsqrt(tapedeck::mean(square(x), {-1}, true) + epsilon);
+    return detail::noted(this, "RMSNorm", x * norm * scale);
+  });
 }
 
 GroupNorm::GroupNorm(std::int64_t groups_, std::int64_t channels_, double epsilon_, DType dtype)
@@ -39,14 +43,16 @@ GroupNorm::GroupNorm(std::int64_t groups_, std::int64_t channels_, double epsilo
                                channels);
 }
 Tensor GroupNorm::operator()(const Tensor& x) const {
-  const int rank = x.ndim();
-  if (rank < 2 || x.shape()[rank - 1] != channels)
-    throw_error<ShapeError>("group_norm: x is {}; it has to be [batch, ..., {}]", x.spec(), channels);
-  const std::int64_t batch = x.shape()[0];
-  const Tensor grouped = reshape(x, {batch, -1, groups, channels / groups});
-  const Tensor centered = grouped - mean(grouped, {1, 3}, true);
-  const Tensor normal = centered * rsqrt(mean(square(centered), {1, 3}, true) + epsilon);
-  return detail::noted(this, "GroupNorm", reshape(normal, x.shape()) * scale + offset);
+  return in_layer({this, "GroupNorm", scale, "batch,...,#", channels}, x, [&] {
+    const int rank = x.ndim();
+    if (rank < 2 || x.shape()[rank - 1] != channels)
+      throw_error<ShapeError>("group_norm: x is {}; it has to be [batch, ..., {}]", x.spec(), channels);
+    const std::int64_t batch = x.shape()[0];
+    const Tensor grouped = reshape(x, {batch, -1, groups, channels / groups});
+    const Tensor centered = grouped - mean(grouped, {1, 3}, true);
+    const Tensor normal = centered * rsqrt(mean(square(centered), {1, 3}, true) + epsilon);
+    return detail::noted(this, "GroupNorm", reshape(normal, x.shape()) * scale + offset);
+  });
 }
 
 namespace {
@@ -95,28 +101,31 @@ BatchNorm::BatchNorm(std::int64_t channels_, const BatchNormOptions& options)
     throw_error<ArgumentError>("batch_norm: momentum is {}; use a number from 0 to 1", momentum);
 }
 Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
-  if (!run.training)
-    return detail::noted(this, "BatchNorm", batch_norm_inference(x, scale, offset, mean, variance, epsilon));
-  tapedeck::BatchNorm batch = batch_norm(x, scale, offset, epsilon);
-  const StopRecording pause;
-  const auto follow = [&](const Moments& m) {
-    const auto move = [&](const Variable& running, const Tensor& now) {
-      running.assign(momentum * running.value() + (1 - momentum) * astype(now, running.dtype()));
+  return in_layer({this, "BatchNorm", scale, "...,#", channels}, x, [&] {
+    if (!run.training)
+      return detail::noted(this, "BatchNorm",
+                           batch_norm_inference(x, scale, offset, mean, variance, epsilon));
+    tapedeck::BatchNorm batch = batch_norm(x, scale, offset, epsilon);
+    const StopRecording pause;
+    const auto follow = [&](const Moments& m) {
+      const auto move = [&](const Variable& running, const Tensor& now) {
+        running.assign(momentum * running.value() + (1 - momentum) * astype(now, running.dtype()));
+      };
+      move(mean, m.mean), move(variance, m.variance);
     };
-    move(mean, m.mean), move(variance, m.variance);
-  };
-  if (!is_shared(mean)) {
-    follow({batch.mean, batch.variance});
-  } else {
-    Communicator& all = *thread_state.communicator;
-    const auto n = static_cast<double>(x.size() / channels);
-    all.sum(in_table(batch, n, all.replica()),
-            {"batch_norm", "layer", &mean.cell(), [&](const Tensor& table) {
-               follow(table.shape()[0] == 1 ? Moments{batch.mean, batch.variance}
-                                            : of_all_parts(table, channels));
-             }});
-  }
-  return detail::noted(this, "BatchNorm", std::move(batch.y));
+    if (!is_shared(mean)) {
+      follow({batch.mean, batch.variance});
+    } else {
+      Communicator& all = *thread_state.communicator;
+      const auto n = static_cast<double>(x.size() / channels);
+      all.sum(in_table(batch, n, all.replica()),
+              {"batch_norm", "layer", &mean.cell(), [&](const Tensor& table) {
+                 follow(table.shape()[0] == 1 ? Moments{batch.mean, batch.variance}
+                                              : of_all_parts(table, channels));
+               }});
+    }
+    return detail::noted(this, "BatchNorm", std::move(batch.y));
+  });
 }
 
 }   // namespace tapedeck::nn

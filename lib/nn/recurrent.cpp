@@ -2,6 +2,7 @@
 #include "tapedeck/nn/recurrent.h"
 
 #include "core/format.h"
+#include "nn/in_layer.h"
 #include "tapedeck/nn/new_variables.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
@@ -49,14 +50,16 @@ Lstm::Lstm(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const L
       bias(detail::new_recurrent_bias("lstm", outputs, 4, key.split(2), options)) {}
 
 LstmSequence Lstm::operator()(const Tensor& x, const Tensor& lengths, const LstmState& state) const {
-  check_sequence("lstm", x, inputs, lengths);
-  const auto or_zeros = [&](const Tensor& s) {
-    return s.defined() ? s : zeros({x.shape()[0], outputs}, x.dtype());
-  };
-  const LstmState first = {or_zeros(state.h), or_zeros(state.c)};
-  const LstmState all = block_lstm(swap_batch_and_time(x), first, kernel, bias, forget_bias);
-  return {detail::noted(this, "Lstm", swap_batch_and_time(within(all.h, lengths))),
-          {last_of(all.h, first.h, lengths), last_of(all.c, first.c, lengths)}};
+  return in_layer({this, "Lstm", kernel, "batch,time,#", inputs}, x, [&]() -> LstmSequence {
+    check_sequence("lstm", x, inputs, lengths);
+    const auto or_zeros = [&](const Tensor& s) {
+      return s.defined() ? s : zeros({x.shape()[0], outputs}, x.dtype());
+    };
+    const LstmState first = {or_zeros(state.h), or_zeros(state.c)};
+    const LstmState all = block_lstm(swap_batch_and_time(x), first, kernel, bias, forget_bias);
+    return {detail::noted(this, "Lstm", swap_batch_and_time(within(all.h, lengths))),
+            {last_of(all.h, first.h, lengths), last_of(all.c, first.c, lengths)}};
+  });
 }
 
 Gru::Gru(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const LayerOptions& options)
@@ -70,22 +73,24 @@ Gru::Gru(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const Lay
       recurrent_bias(detail::new_recurrent_bias("gru", outputs, 3, key.split(3), options)) {}
 
 GruSequence Gru::operator()(const Tensor& x, const Tensor& lengths, const Tensor& state) const {
-  check_sequence("gru", x, inputs, lengths);
-  const Tensor first = state.defined() ? state : zeros({x.shape()[0], outputs}, x.dtype());
-  const Tensor weights = recurrent, offset = recurrent_bias;
-  std::vector<Tensor> states;
-  Tensor h = first;
-  for (const Tensor& from_x : unstack(swap_batch_and_time(matmul(x, kernel) + bias.value()))) {
-    const std::vector<Tensor> in = split(from_x, {2 * outputs, outputs}, -1);
-    const std::vector<Tensor> back = split(matmul(h, weights) + offset, {2 * outputs, outputs}, -1);
-    const std::vector<Tensor> gates = split(sigmoid(in[0] + back[0]), 2, -1);
-    const Tensor candidate = tanh(in[1] + gates[0] * back[1]);
-    h = candidate + gates[1] * (h - candidate);
-    states.push_back(h);
-  }
-  const Tensor all = states.empty() ? zeros({0, x.shape()[0], outputs}, x.dtype()) : stack(states);
-  return {detail::noted(this, "Gru", swap_batch_and_time(within(all, lengths))),
-          last_of(all, first, lengths)};
+  return in_layer({this, "Gru", kernel, "batch,time,#", inputs}, x, [&]() -> GruSequence {
+    check_sequence("gru", x, inputs, lengths);
+    const Tensor first = state.defined() ? state : zeros({x.shape()[0], outputs}, x.dtype());
+    const Tensor weights = recurrent, offset = recurrent_bias;
+    std::vector<Tensor> states;
+    Tensor h = first;
+    for (const Tensor& from_x : unstack(swap_batch_and_time(matmul(x, kernel) + bias.value()))) {
+      const std::vector<Tensor> in = split(from_x, {2 * outputs, outputs}, -1);
+      const std::vector<Tensor> back = split(matmul(h, weights) + offset, {2 * outputs, outputs}, -1);
+      const std::vector<Tensor> gates = split(sigmoid(in[0] + back[0]), 2, -1);
+      const Tensor candidate = tanh(in[1] + gates[0] * back[1]);
+      h = candidate + gates[1] * (h - candidate);
+      states.push_back(h);
+    }
+    const Tensor all = states.empty() ? zeros({0, x.shape()[0], outputs}, x.dtype()) : stack(states);
+    return {detail::noted(this, "Gru", swap_batch_and_time(within(all, lengths))),
+            last_of(all, first, lengths)};
+  });
 }
 
 }   // namespace tapedeck::nn

@@ -131,7 +131,12 @@ std::string summary_of(std::string_view type, const std::function<void(const Vis
   {
     const StopRecording pause;
     const Listening listening(made);
-    output = call();
+    try {
+      output = call();
+    } catch (const Error&) {
+      name_failing_layer(walk);
+      throw;
+    }
   }
   Table table{std::move(made.results)};
   walk([&](const Node& node) { table.add(node); });

@@ -158,10 +158,12 @@ TAPEDECK_EXPORT std::vector<NamedNumber> evaluate(const BatchFunction& function,
                                                   const EvaluateOptions& options);
 
 template <class Network> Tensor run_network(const Network& network, const Tensor& x, const Run& run) {
-  if constexpr (std::invocable<const Network&, const Tensor&, const Run&>)
-    return network(x, run);
-  else
-    return network(x);
+  return in_network(network, [&]() -> Tensor {
+    if constexpr (std::invocable<const Network&, const Tensor&, const Run&>)
+      return network(x, run);
+    else
+      return network(x);
+  });
 }
 
 template <class Network, class Loss> BatchFunction batch_function(const Network& network, Loss& loss) {
@@ -176,7 +178,9 @@ template <class Network, class Loss> BatchFunction batch_function(const Network&
         std::invocable<Loss&, const Network&, const Batch&, const Run&>,
         "fit: use a loss of (labels, predictions), a lambda where a function has more arguments, or of "
         "(network, batch, run)");
-    return [&](const Batch& batch, const Run& run) { return BatchResult{loss(network, batch, run)}; };
+    return [&](const Batch& batch, const Run& run) {
+      return in_network(network, [&] { return BatchResult{loss(network, batch, run)}; });
+    };
   }
 }
 

@@ -79,7 +79,7 @@ class Layer {
 };
 
 /// Each layer is called with the result of the one before; the i-th with run.split(i). Its variables are
-/// named "0/kernel", "1/…".
+/// named "0/kernel", "1/…", and an error says the path of the layer that it is from.
 /// Inside of a struct, list layers of one's own by a lambda, as g++ 12 does not compile temporaries of
 /// aggregates there:
 ///   nn::Sequential blocks = nn::repeat(6, [this](std::uint64_t i) { return Block{key.split(i), width}; });

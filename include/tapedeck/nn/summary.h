@@ -20,7 +20,7 @@ TAPEDECK_EXPORT std::string description_of(const Tensor& x);
 /// A table of the layers: names and types, what each returns for this input, where it is a layer of tapedeck
 /// or of a Sequential, and how many numbers its variables hold; then the sums, and how many of the numbers
 /// are trainable. Calls the network once, without a tape. Variables that several layers share count once in
-/// the sums.
+/// the sums. An error says the path of the layer that it is from.
 template <class Network> std::string summary(const Network& network, const Tensor& input) {
   return detail::summary_of(
       detail::type_name<Network>(),

@@ -69,6 +69,9 @@ concept ClosedLayer =
 
 template <class T> void walk(T& x, const std::string& path, const Visit& visit);
 
+/// In a handler: an error from a layer of the network that is walked says the layer's path from then on.
+TAPEDECK_EXPORT void name_failing_layer(const std::function<void(const Visit&)>& walk);
+
 template <class T> class SharedMemberOf final : public SharedMember {
  public:
   explicit SharedMemberOf(std::shared_ptr<T>& pointer) : pointer_(pointer) {}
@@ -149,6 +152,17 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     static_assert(is_function<T> || !ClosedLayer<T>,
                   "the members of this layer cannot be seen: make it an aggregate, or give it a member "
                   "template for_each_member(visit) that calls visit(name, member) for each");
+  }
+}
+
+/// f(), which calls the network: errors from its layers say their paths.
+template <class Network, class F> auto in_network(const Network& network, const F& f) {
+  try {
+    return f();
+  } catch (const Error&) {
+    // A walk does not change anything by itself.
+    name_failing_layer([&](const Visit& visit) { walk(const_cast<Network&>(network), {}, visit); });
+    throw;
   }
 }
 
