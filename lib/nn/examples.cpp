@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "ops/nn/squeeze_advice.h"
+#include "core/squeeze_advice.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 

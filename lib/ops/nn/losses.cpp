@@ -1,12 +1,12 @@
 // Losses. In: logits or predictions, and labels. Out: a loss for each element, row or tensor.
 #include "core/format.h"
+#include "core/squeeze_advice.h"
 #include "kernels/layout/index_check.h"
 #include "kernels/nn/softmax.h"
 #include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/elementwise/slopes.h"
-#include "ops/nn/squeeze_advice.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -1,4 +1,4 @@
-#include "ops/nn/squeeze_advice.h"
+#include "core/squeeze_advice.h"
 
 #include <vector>
 
