@@ -417,6 +417,19 @@ TEST_CASE("derivatives of powers with exponent 0 are 0, and of negative numbers 
     }
 }
 
+// P(a, x) is 1 - a E₁(x) + O(a²).
+TEST_CASE("incomplete gamma functions of subnormal a are the limits", "[edges]") {
+  for (const double a : {0x1p-1074, 1e-310})
+    for (const double x : {0x1p-1074, 0.5, 1.0, 2.0}) {
+      INFO(a << ", " << x);
+      CHECK(igamma(full({3}, a, DType::f64), full({3}, x, DType::f64)).to_vector() ==
+            std::vector<double>(3, 1));
+      const double expected = -a * std::expint(-x);
+      CHECK(std::abs(igammac(full({3}, a, DType::f64), full({3}, x, DType::f64)).to_vector()[0] - expected) <=
+            1e-13 * expected + 0x1p-1074);
+    }
+}
+
 namespace {
 
 /// Numbers on both sides of the branch cuts of all functions, near their ends, and elsewhere.

@@ -5,6 +5,7 @@
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/digamma.hpp>
 #include <boost/math/special_functions/erf.hpp>
+#include <boost/math/special_functions/expint.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "kernels/special/boost_math.h"
@@ -18,12 +19,18 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
 
 using Short = normalise<Quiet, digits2<30>>::type;
 
+/// Q(a, x) for subnormal a, which Boost.Math divides by: a E₁(x), and P(a, x) rounds to 1.
+double of_subnormal(double a, double x) { return x == 0 ? 1 : -a * boost::math::expint(-x, Quiet()); }
+bool is_subnormal(double a) { return a < std::numeric_limits<double>::min(); }
+
 template <class Policy> double lower(double a, double x) {
   if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
+  if (is_subnormal(a)) return x == 0 ? 0 : 1;
   return std::isinf(a) ? 0 : std::isinf(x) ? 1 : boost::math::gamma_p(a, x, Policy());
 }
 template <class Policy> double upper(double a, double x) {
   if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
+  if (is_subnormal(a)) return std::isinf(x) ? 0 : of_subnormal(a, x);
   return std::isinf(a) ? 1 : std::isinf(x) ? 0 : boost::math::gamma_q(a, x, Policy());
 }
 
