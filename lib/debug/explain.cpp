@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "debug/listing.h"
 #include "op/observer.h"
+#include "tape/untracked.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
@@ -60,7 +61,7 @@ std::string name_of_source(const Source& s, std::string_view what) {
 }
 
 // An answer that needs no ops, or nothing.
-std::string at_first_sight(const Tape& tape, const Source& target, const Source& source) {
+std::string at_first_sight(const Source& target, const Source& source) {
   for (const auto& [s, what] : {std::pair(&target, "target"), std::pair(&source, "source")}) {
     const Tensor& t = tensor_of(*s);
     if (!t.defined()) return fmt::format("none: the {} is undefined", what);
@@ -69,11 +70,30 @@ std::string at_first_sight(const Tape& tape, const Source& target, const Source&
                          name_of(t.dtype()));
   }
   if (tensor_of(target).id() == tensor_of(source).id()) return "not none: the target is the source";
-  if (tape.slot_of(tensor_of(source)) < 0)
-    return fmt::format(
-        "none: {} is not watched; call watch before it is used{}", name_of_source(source, "source"),
-        source.variable() && !source.variable()->trainable() ? ", since the variable is not trainable" : "");
   return "";
+}
+
+bool is_tracked(const Tape& tape, const Source& source) { return tape.slot_of(tensor_of(source)) >= 0; }
+
+std::string untracked(const Tape& tape, const Source& source) {
+  std::string_view why = why_untracked(tape, source);
+  why.remove_prefix(std::string_view("the source").size());
+  return fmt::format("none: {}{}", name_of_source(source, "source"), why);
+}
+
+// Of a variable, when its reads are known.
+std::string untracked(const Tape& tape, const Source& source, const std::vector<LoggedOp>& ops) {
+  const auto v = source.variable();
+  if (!v || !v->trainable() || !tape.options().watch_accessed_variables) return untracked(tape, source);
+  const std::uint64_t id = tensor_of(source).id();
+  const bool was_read = std::any_of(ops.begin(), ops.end(),
+                                    [&](const LoggedOp& op) { return op.x.size() == 1 && op.x[0].id == id; });
+  return fmt::format(
+      "none: {} {}", name_of_source(source, "source"),
+      was_read
+          ? "was read only while the tape did not record: before it began, or while recording was stopped; "
+            "read it under the tape"
+          : "was not read on this thread while the history lived; read it under the tape");
 }
 
 // The ops on a path from the target back to the source, the target's first; empty where there is none.
@@ -132,7 +152,8 @@ std::string ends_of_ways(Tape& tape, Slot source) {
 }
 
 std::string by_tape(Tape& tape, const Source& target, const Source& source) {
-  if (std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
+  if (std::string reason = at_first_sight(target, source); !reason.empty()) return reason;
+  if (!is_tracked(tape, source)) return untracked(tape, source);
   const Slot from = tape.slot_of(tensor_of(target)), to = tape.slot_of(tensor_of(source));
   if (from < 0)
     return fmt::format(
@@ -195,7 +216,8 @@ std::string shown(const LoggedOp& op) {
 
 std::string by_history(Tape& tape, const Source& target, const Source& source,
                        const std::vector<LoggedOp>& ops) {
-  if (std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
+  if (std::string reason = at_first_sight(target, source); !reason.empty()) return reason;
+  if (!is_tracked(tape, source)) return untracked(tape, source, ops);
   const std::string y = name_of_source(target, "target"), x = name_of_source(source, "source");
   Ids needed = ids_of(tape, target), reached = ids_of(tape, source);
   const Ids ends = needed;

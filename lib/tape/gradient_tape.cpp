@@ -3,6 +3,7 @@
 
 #include "core/format.h"
 #include "tape/imperative_grad.h"
+#include "tape/untracked.h"
 
 namespace tapedeck {
 namespace {
@@ -39,11 +40,7 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
 
 // Why no gradient has come: what the tape knows of it.
 Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const Source& source) {
-  const bool is_tracked = tape.slot_of(tensor_of(source)) >= 0;
-  if (!is_tracked && source.variable() && !source.variable()->trainable())
-    return Gradient::none(
-        "the source is a variable that is not trainable; watch it before it is read, or make it trainable");
-  if (!is_tracked) return Gradient::none("the tape does not track the source; watch it before it is used");
+  if (tape.slot_of(tensor_of(source)) < 0) return Gradient::none(why_untracked(tape, source));
   if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
     return Gradient::none(
         "the tape does not track the target, which was computed while it did not record, from numbers, or by "

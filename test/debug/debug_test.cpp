@@ -211,10 +211,11 @@ TEST_CASE("why a gradient is none, by the tape", "[debug]") {
   CHECK(explain(tape, y, w) == "not none, unless a rule on the way gives none: mul");
   CHECK(explain(tape, x, x) == "not none: the target is the source");
   CHECK(explain(tape, y, unwatched) ==
-        "none: the source f32[3] is not watched; call watch before it is used");
+        "none: the source f32[3] was not watched before its use, nor computed from what was while the tape "
+        "recorded; watch it before it is used");
   CHECK(explain(tape, y, fixed) ==
-        "none: the source \"fixed\" is not watched; call watch before it is used, since the variable is not "
-        "trainable");
+        "none: the source \"fixed\" is a variable that is not trainable; watch it before it is read, or make "
+        "it trainable");
   CHECK(explain(tape, y, n) == "none: the source i32[2] is i32, which has no derivative");
   CHECK(explain(tape, Tensor(), x) == "none: the target is undefined");
   CHECK(explain(tape, lone, x) ==

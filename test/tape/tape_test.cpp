@@ -2,10 +2,12 @@
 // returns.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <thread>
 
 #include "message_of.h"
 #include "ops/odd_ops.h"
+#include "tapedeck/debug.h"
 #include "values.h"
 
 using namespace tapedeck;
@@ -471,9 +473,9 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
       "explain() tells where the path ends";
   GradientTape unwatched;
   CHECK(why(unwatched.gradient(x * x, x)) ==
-        "dense: this gradient is none: the tape does not track the source; watch it before it is used; ask "
-        "defined() "
-        "first, or for UnconnectedGradients::zero; explain() tells where the path ends");
+        "dense: this gradient is none: the source was not watched before its use, nor computed from what was "
+        "while the tape recorded; watch it before it is used; ask defined() first, or for "
+        "UnconnectedGradients::zero; explain() tells where the path ends");
   const Variable fixed(tensor(2.0), {.trainable = false});
   CHECK(why(GradientTape().gradient(x * fixed, fixed))
             .starts_with("dense: this gradient is none: the source is a variable that is not trainable; "
@@ -500,6 +502,110 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
   }
   CHECK(why(Gradient())
             .starts_with("dense: this gradient is none: no path leads from the target to the source; ask"));
+}
+
+TEST_CASE("a gradient of a source that the tape does not track gives the reason", "[tape][errors]") {
+  struct Case {
+    std::string_view what;
+    std::function<std::pair<Gradient, std::string>()> none;   // and what explain() says
+    std::string_view reason;
+  };
+  const Variable w(ones({2}), {.name = "w"}), n(tensor({1, 2}), {.name = "n"});
+  const Variable fixed(ones({2}), {.name = "fixed", .trainable = false});
+  const Tensor x = ones({2}), count = tensor({1, 2});
+  const auto ask = [](GradientTape& tape, const Tensor& y, const Source& s) {
+    std::string explained = explain(tape, y, s);
+    return std::pair(tape.gradient(y, s), explained);
+  };
+  const std::string_view unread = " is a variable that was not read while the tape recorded on its thread: ";
+  const Case cases[] = {
+      {"never read",
+       [&] {
+         GradientTape tape;
+         tape.watch(x);
+         return ask(tape, x * 2, w);
+       },
+       unread},
+      {"read before",
+       [&] {
+         const Tensor early = w.value();
+         GradientTape tape;
+         tape.watch(x);
+         return ask(tape, early * x, w);
+       },
+       unread},
+      {"read while stopped",
+       [&] {
+         GradientTape tape;
+         tape.stop();
+         const Tensor y = w * 2;
+         return ask(tape, y, w);
+       },
+       unread},
+      {"read on another thread",
+       [&] {
+         GradientTape tape;
+         Tensor y;
+         std::thread([&] { y = w * 2; }).join();
+         return ask(tape, y, w);
+       },
+       unread},
+      {"variables are not watched",
+       [&] {
+         GradientTape tape({.watch_accessed_variables = false});
+         return ask(tape, w * 2, w);
+       },
+       " is a variable, and this tape does not watch variables by itself"},
+      {"not trainable",
+       [&] {
+         GradientTape tape;
+         return ask(tape, fixed * 2, fixed);
+       },
+       " is a variable that is not trainable; "},
+      {"not watched",
+       [&] {
+         GradientTape tape;
+         return ask(tape, x * 2, x);
+       },
+       " was not watched before its use"},
+      {"integers",
+       [&] {
+         GradientTape tape;
+         tape.watch(x);
+         return ask(tape, x * 2, count);
+       },
+       "no derivative"},
+      {"a variable of integers",
+       [&] {
+         GradientTape tape;
+         tape.watch(x);
+         return ask(tape, x * astype(n.value(), DType::f32), n);
+       },
+       "no derivative"},
+  };
+  set_warning_handler([](std::string_view) {});   // of integers
+  for (const Case& of : cases) {
+    INFO(of.what);
+    const auto [gradient, explained] = of.none();
+    REQUIRE_FALSE(gradient.defined());
+    CHECK_THAT(message_of<GradientError>([&, &g = gradient] { (void)g.dense(); }),
+               Catch::StartsWith("dense: this gradient is none: the source") &&
+                   Catch::Contains(std::string(of.reason)));
+    CHECK_THAT(explained, Catch::StartsWith("none: the source") && Catch::Contains(std::string(of.reason)));
+  }
+  set_warning_handler({});
+}
+
+TEST_CASE("a history tells whether a variable was read", "[tape][debug]") {
+  const Variable w(ones({2}), {.name = "w"});
+  const History history;
+  GradientTape tape;
+  CHECK_THAT(explain(tape, ones({2}) * 2, w, history),
+             Catch::Contains("\"w\" was not read on this thread while the history lived"));
+  tape.stop();
+  const Tensor y = w * 2;
+  CHECK_THAT(explain(tape, y, w, history),
+             Catch::Contains("\"w\" was read only while the tape did not record"));
 }
 
 TEST_CASE("a tape is differentiated on its own thread", "[tape][errors]") {
