@@ -35,6 +35,13 @@ template <class G> auto with_variables(G& g, std::span<const Variable> variables
 template <class G> inline constexpr bool kTakesVariables =
     !takes_each<G>() && !std::invocable<G&, std::span<const Tensor>>;
 
+/// A pair whose second part is no tensor, and so may be a gradient function.
+template <class R> inline constexpr bool kIsValueAndGradient = false;
+template <class V, class G> inline constexpr bool kIsValueAndGradient<std::pair<V, G>> =
+    !std::convertible_to<G, const Tensor&>;
+template <class V, class G> inline constexpr bool kIsValueAndGradient<std::tuple<V, G>> =
+    !std::convertible_to<G, const Tensor&>;
+
 /// The variables without those among the arguments, which are no captures.
 template <class... X> std::vector<Variable> captured(std::vector<Variable> variables, const X&... x) {
   [[maybe_unused]] const auto drop = [&](const auto& self, const auto& argument) -> void {
@@ -94,15 +101,21 @@ template <class G> CustomBackward custom_backward(G g) {
 /// function does not take them; gradient() throws ArgumentError if it returns a wrong number of gradients.
 template <class F> auto custom_gradient(F f) {
   return [f = std::move(f)](const auto&... x) {
-    const std::vector<Tensor> inputs = detail::list_of(x...);
-    const VariableWatcher watcher;
-    auto [value, gradient] = detail::call("custom_gradient", f, inputs);
-    using G = decltype(gradient);
-    std::vector<Tensor> outputs = detail::custom_outputs(
-        inputs, detail::captured(watcher.watched_variables(), x...), detail::tensors_of(value),
-        detail::custom_backward<G>(std::move(gradient)), detail::kTakesVariables<G>);
-    detail::replace_tensors(value, outputs);
-    return value;
+    constexpr bool is_pair = detail::kIsValueAndGradient<detail::ResultOf<const F>>;
+    static_assert(
+        is_pair, "custom_gradient: the function has to return a pair of its value and its gradient function, "
+                 "as in return std::pair(y, [=](const Tensor& dy) { return dy * slope; })");
+    if constexpr (is_pair) {
+      const std::vector<Tensor> inputs = detail::list_of(x...);
+      const VariableWatcher watcher;
+      auto [value, gradient] = detail::call("custom_gradient", f, inputs);
+      using G = decltype(gradient);
+      std::vector<Tensor> outputs = detail::custom_outputs(
+          inputs, detail::captured(watcher.watched_variables(), x...), detail::tensors_of(value),
+          detail::custom_backward<G>(std::move(gradient)), detail::kTakesVariables<G>);
+      detail::replace_tensors(value, outputs);
+      return value;
+    }
   };
 }
 

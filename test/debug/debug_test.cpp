@@ -553,7 +553,7 @@ TEST_CASE("a path is found in time linear in the tape", "[debug]") {
   for (int i = 0; i < 60; ++i)
     y = y + y;   // 2^60 paths
   CHECK_THAT(explain(tape, y, x), StartsWith("not none"));
-  CHECK_THAT(explain(tape, y, other), StartsWith("none: the source f32[2] is not watched"));
+  CHECK_THAT(explain(tape, y, other), StartsWith("none: the source f32[2] was not watched"));
   CHECK_THAT(explain(tape, other, x), EndsWith("as far as add f32[2]"));
 }
 

@@ -67,6 +67,19 @@ template <class T>
 concept ClosedLayer =
     std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> && std::invocable<T&, const Tensor&>;
 
+/// Converts to the base classes of T, which an aggregate's first initializer makes, and to nothing else.
+template <class T> struct AnyBase {
+  template <class B>
+  requires(!std::same_as<B, T> && std::is_base_of_v<B, T>) operator B() const;
+};
+struct NoBase {};   // for first members that take anything
+template <class T, class First>
+concept BeginsWith = requires(First first) {
+  T{first};
+};
+template <class T>
+concept HasBase = BeginsWith<T, AnyBase<T>> && !BeginsWith<T, NoBase>;
+
 template <class T> void walk(T& x, const std::string& path, const Visit& visit);
 
 /// In a handler: an error from a layer of the network that is walked says the layer's path from then on.
@@ -142,6 +155,11 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     (std::make_index_sequence<std::tuple_size_v<T>>{});
   } else if constexpr (requires { std::variant_size<T>::value; }) {
     std::visit([&](auto& one) { walk(one, path, visit); }, x);
+  } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T> && HasBase<T>) {
+    static_assert(!HasBase<T>,
+                  "a network or layer that is an aggregate may not have a base class: make that a member, or "
+                  "give the struct a member template for_each_member(visit) that calls visit(name, member) "
+                  "for each");
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T>) {
     visit({path, type_name<T>(), &x, nullptr});
     walk_fields(x, path, visit);
