@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include <malloc.h>
@@ -16,6 +17,7 @@
 #include "core/sanitizers.h"
 #include "core/shared_buffers.h"
 #include "core/trace.h"
+#include "tapedeck/memory.h"
 
 namespace tapedeck {
 
@@ -44,7 +46,8 @@ constexpr std::int64_t kInline = detail::kInlineBytes;
 constexpr std::int64_t kSharedPart = 8;
 
 std::atomic<std::uint64_t> next_ids{1};
-std::atomic<std::int64_t> live{0};
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+std::atomic<std::int64_t> live{0}, peak{0}, limit{kNoLimit};
 std::atomic<std::int64_t> cache_limit{std::int64_t{1} << 30};
 constinit std::atomic<TensorEndHook> tensor_end_hook{nullptr};
 
@@ -274,21 +277,45 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
 // What vectors read beyond the last element must not cost denormals.
 void clear_inline(Block& b) { std::memset(Bytes::inside(b).data(), 0, kInline); }
 
-// Without allocating anything itself.
-[[noreturn, gnu::noinline]] void throw_out_of_memory(const Block& b, std::int64_t bytes) {
-  char text[256];
+// Without allocating anything itself. The longest texts, of eight extents and four numbers, fit.
+[[noreturn, gnu::noinline]] void throw_out_of_memory(const Block& b, std::int64_t bytes,
+                                                     std::int64_t most = kNoLimit) {
+  char text[512];
   char* at = fmt::format_to(text, "tensor: no memory for the {} bytes of {}[", bytes, name_of(b.dtype));
   for (int d = 0; d < b.shape.ndim(); ++d)
     at = fmt::format_to(at, "{}{}", d ? "," : "", b.shape[d]);
   *at++ = ']';
+  if (most != kNoLimit)
+    at = fmt::format_to(at, ": tensors have {} bytes, and the limit is {}; set_memory_limit changes it",
+                        live.load(std::memory_order_relaxed), most);
   throw OutOfMemory({text, static_cast<std::size_t>(at - text)});
+}
+
+// Counts so many bytes more: as many as all tensors then have.
+std::int64_t count_live(std::int64_t more) noexcept {
+  return live.fetch_add(more, std::memory_order_relaxed) + more;
+}
+
+[[gnu::noinline]] void raise_peak(std::int64_t now) noexcept {
+  std::int64_t before = peak.load(std::memory_order_relaxed);
+  while (before < now && !peak.compare_exchange_weak(before, now, std::memory_order_relaxed)) {}
+}
+
+[[noreturn, gnu::noinline]] void refuse(const Block& b, std::int64_t bytes, CachedBuffer* buffer) {
+  live.fetch_sub(buffer->capacity, std::memory_order_relaxed);
+  keep_or_free(buffer);
+  throw_out_of_memory(b, bytes, limit.load(std::memory_order_relaxed));
 }
 
 void take_buffer(Block& b, std::int64_t bytes) {
   CachedBuffer* buffer = new_buffer(bytes);
   if (!buffer) [[unlikely]]
     throw_out_of_memory(b, bytes);
-  live.fetch_add(buffer->capacity, std::memory_order_relaxed);
+  const std::int64_t now = count_live(buffer->capacity);
+  if (now > limit.load(std::memory_order_relaxed)) [[unlikely]]
+    refuse(b, bytes, buffer);
+  if (now > peak.load(std::memory_order_relaxed)) [[unlikely]]
+    raise_peak(now);
   b.buffer = buffer;
   Bytes::of(b) = buffer->data();
 }
@@ -440,6 +467,19 @@ void renew(Tensor& x) {
 }
 
 std::int64_t live_bytes() { return live.load(std::memory_order_relaxed); }
+
+void set_memory_limit(std::optional<std::int64_t> nbytes) {
+  if (nbytes && *nbytes < 0)
+    throw ArgumentError("set_memory_limit: " + std::to_string(*nbytes) + " bytes; use 0 or more");
+  limit.store(nbytes.value_or(kNoLimit), std::memory_order_relaxed);
+}
+std::optional<std::int64_t> memory_limit() {
+  const std::int64_t nbytes = limit.load(std::memory_order_relaxed);
+  return nbytes == kNoLimit ? std::nullopt : std::optional(nbytes);
+}
+std::int64_t peak_memory() { return peak.load(std::memory_order_relaxed); }
+void reset_peak_memory() { peak.store(live_bytes(), std::memory_order_relaxed); }
+
 std::int64_t cached_bytes() {
   return shared_bytes() + (thread_state.buffers ? thread_state.buffers->bytes : 0);
 }
