@@ -1,7 +1,7 @@
 // Checksum: 64-bit XXH3, fed piece by piece.
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace tapedeck {
 
@@ -12,7 +12,7 @@ class Checksum {
   std::uint64_t value() const;
 
  private:
-  std::shared_ptr<void> state_;   // of xxhash.h, which is long
+  alignas(64) std::byte state_[576];   // of xxhash.h, which is long
 };
 
 }   // namespace tapedeck

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
 #include "core/format.h"
 #include "io/checksum.h"
+#include "io/json_text.h"
 
 namespace tapedeck {
 namespace {
@@ -30,14 +32,18 @@ constexpr std::array<std::string_view, kDTypes> kDtypeNames = {
 
 std::string digits(std::uint64_t checksum) { return fmt::format("{:016x}", checksum); }
 
-std::uint64_t header_checksum(std::string text) {
-  text.replace(kOpening.size(), kDigits, kDigits, '0');
+std::uint64_t header_checksum(std::string_view text) {
+  constexpr std::string_view kZeros = "0000000000000000";
+  static_assert(kZeros.size() == kDigits);
   Checksum sum;
-  sum.add(text.data(), static_cast<std::int64_t>(text.size()));
+  for (const std::string_view part :
+       {text.substr(0, kOpening.size()), kZeros, text.substr(kOpening.size() + kDigits)})
+    sum.add(part.data(), static_cast<std::int64_t>(part.size()));
   return sum.value();
 }
 
 std::string quoted(std::string_view op, std::string_view what, std::string_view text) {
+  if (is_plain_json(text)) return std::string(1, '"').append(text).append(1, '"');
   try {
     return Json(text).dump();
   } catch (const Json::exception&) {
@@ -46,82 +52,16 @@ std::string quoted(std::string_view op, std::string_view what, std::string_view 
   }
 }
 
-// A JSON value of a header. nlohmann's own values allocate memory where they end, which must not fail there.
-struct Value {
-  enum class Kind { object, array, string, number, other };
-  Kind kind = Kind::other;
-  std::string text = {};                                     // of a string; for messages, of a number
-  std::optional<std::uint64_t> number = {};                  // if it is whole and not negative
-  std::vector<std::pair<std::string, Value>> members = {};   // those of arrays have no names
-
-  const Value* find(std::string_view name) const {
-    const auto at =
-        std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.first == name; });
-    return at == members.end() ? nullptr : &at->second;
-  }
-};
-
-// Rejects duplicate keys, of which JSON parsers silently take one, and nesting deeper than any header's.
-class Parser final : public nlohmann::json_sax<Json> {
- public:
-  Parser(const FileName& file, const std::string& text) : file_(file) { Json::sax_parse(text, this); }
-  const Value& root() const { return root_; }
-
-  bool null() override { return add({Value::Kind::other, "null"}); }
-  bool boolean(bool x) override { return add({Value::Kind::other, x ? "true" : "false"}); }
-  bool number_integer(std::int64_t x) override { return add({Value::Kind::number, std::to_string(x)}); }
-  bool number_unsigned(std::uint64_t x) override { return add({Value::Kind::number, std::to_string(x), x}); }
-  bool number_float(double, const std::string& text) override { return add({Value::Kind::number, text}); }
-  bool string(std::string& text) override { return add({Value::Kind::string, std::move(text)}); }
-  bool binary(Json::binary_t&) override { return add({Value::Kind::other, "bytes"}); }
-  bool start_object(std::size_t) override { return begin(Value::Kind::object); }
-  bool start_array(std::size_t) override { return begin(Value::Kind::array); }
-  bool key(std::string& key) override { return key_ = std::move(key), true; }
-  bool end_array() override { return --depth_, true; }
-  bool end_object() override {
-    std::vector<std::string_view> names;
-    for (const auto& [name, value] : open_[--depth_]->members)
-      names.push_back(name);
-    std::sort(names.begin(), names.end());
-    if (const auto at = std::adjacent_find(names.begin(), names.end()); at != names.end())
-      file_.fail(fmt::format("the header has \"{}\" twice", *at));
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const Json::exception& e) override {
-    file_.fail(fmt::format("the header is no JSON: {}", e.what()));
-  }
-
- private:
-  static constexpr std::size_t kDeepest = 3;
-
-  bool add(Value value) { return place(std::move(value)), true; }
-  Value& place(Value value) {
-    if (depth_ == 0) return root_ = std::move(value);
-    return open_[depth_ - 1]->members.emplace_back(std::exchange(key_, {}), std::move(value)).second;
-  }
-  bool begin(Value::Kind kind) {
-    if (depth_ == kDeepest) file_.fail("the header is nested too deep");
-    Value& value = place({kind});
-    open_[depth_++] = &value;
-    return true;
-  }
-
-  const FileName& file_;
-  Value root_;
-  std::array<Value*, kDeepest> open_ = {};   // values within one another, each the last of the one before
-  std::size_t depth_ = 0;
-  std::string key_;
-};
-
 class HeaderReader {
  public:
   HeaderReader(const FileName& file, const std::string& text) : file_(file), text_(text) {}
 
   SafetensorsHeader read(std::int64_t data_bytes) {
-    const Parser parser(file_, text_);
-    const Value& all = parser.root();
-    if (all.kind != Value::Kind::object) file_.fail("the header is no JSON object");
-    if (const Value* metadata = all.find("__metadata__")) read_metadata(*metadata);
+    const JsonText json(file_, text_);
+    const JsonValue& all = json.root();
+    if (all.kind != JsonValue::Kind::object) file_.fail("the header is no JSON object");
+    header_.tensors.reserve(all.members.size());
+    if (const JsonValue* metadata = all.find("__metadata__")) read_metadata(*metadata);
     for (const auto& [name, description] : all.members)
       if (name != "__metadata__") header_.tensors.push_back(tensor(name, description));
     check_notes();
@@ -130,34 +70,42 @@ class HeaderReader {
   }
 
  private:
-  void read_metadata(const Value& metadata) {
-    if (metadata.kind != Value::Kind::object) file_.fail("the header's __metadata__ is no JSON object");
+  void read_metadata(const JsonValue& metadata) {
+    if (metadata.kind != JsonValue::Kind::object) file_.fail("the header's __metadata__ is no JSON object");
     for (const auto& [key, value] : metadata.members) {
-      if (value.kind != Value::Kind::string)
+      if (value.kind != JsonValue::Kind::string)
         file_.fail(fmt::format("the header's __metadata__ \"{}\" is no text", key));
-      (key.starts_with(kOwn) ? own_ : header_.metadata)[key] = value.text;
+      if (key.starts_with(kOwn))
+        read_own(key, value.text);
+      else
+        header_.metadata.emplace(key, value.text);
     }
-    if (own_.empty()) return;
-    const auto version = own_.find(kVersion);
-    if (version != own_.end() && version->second != "1")
-      file_.fail(fmt::format("is of version {}; this library knows version 1", version->second));
-    if (!text_.starts_with(kOpening) || own_[std::string(kHeaderChecksum)] != digits(header_checksum(text_)))
+    if (!has_own_) return;
+    if (!version_.empty() && version_ != "1")
+      file_.fail(fmt::format("is of version {}; this library knows version 1", version_));
+    if (!text_.starts_with(kOpening) || header_checksum_ != digits(header_checksum(text_)))
       file_.fail("the header is damaged: its checksum differs");
-    for (const auto& [key, value] : own_)
-      if (key.starts_with(kKindOf)) header_.kinds.emplace(key.substr(kKindOf.size()), value);
+  }
+  void read_own(std::string_view key, std::string_view text) {
+    has_own_ = true;
+    if (key.starts_with(kChecksumOf)) checksums_.emplace(key.substr(kChecksumOf.size()), text);
+    if (key.starts_with(kDtypeOf)) dtypes_.emplace(key.substr(kDtypeOf.size()), text);
+    if (key.starts_with(kKindOf)) header_.kinds.emplace(key.substr(kKindOf.size()), text);
+    if (key == kVersion) version_ = text;
+    if (key == kHeaderChecksum) header_checksum_ = text;
   }
 
-  StoredTensor tensor(const std::string& name, const Value& description) {
-    if (description.kind != Value::Kind::object)
+  StoredTensor tensor(std::string_view name, const JsonValue& description) {
+    if (description.kind != JsonValue::Kind::object)
       file_.fail(fmt::format("tensor \"{}\" is no JSON object in the header", name));
-    const auto part = [&](const char* key) -> const Value& {
-      if (const Value* value = description.find(key)) return *value;
+    const auto part = [&](const char* key) -> const JsonValue& {
+      if (const JsonValue* value = description.find(key)) return *value;
       file_.fail(fmt::format("tensor \"{}\": no {} in the header", name, key));
     };
-    StoredTensor t{name, {dtype(name, part("dtype")), {}}};
+    StoredTensor t{std::string(name), {dtype(name, part("dtype")), {}}};
     std::vector<std::int64_t> shape = numbers(name, "shape", part("shape")),
                               offsets = numbers(name, "data_offsets", part("data_offsets"));
-    if (const auto note = own_.find(std::string(kDtypeOf) + name); note != own_.end()) {
+    if (const auto note = dtypes_.find(name); note != dtypes_.end()) {
       if (note->second != "c128" || t.spec.dtype != DType::f64 || shape.empty() || shape.back() != 2)
         file_.fail(
             fmt::format("tensor \"{}\": is noted as {} in the header and is none", name, note->second));
@@ -173,13 +121,13 @@ class HeaderReader {
     t.begin = offsets[0], t.end = offsets[1];
     if (t.end - t.begin != nbytes(t))
       file_.fail(fmt::format("tensor \"{}\" is {} and has {} bytes", name, t.spec, t.end - t.begin));
-    if (const auto note = own_.find(std::string(kChecksumOf) + name); note != own_.end())
+    if (const auto note = checksums_.find(name); note != checksums_.end())
       t.checksum = checksum(name, note->second);
     return t;
   }
 
-  DType dtype(const std::string& name, const Value& value) const {
-    if (value.kind != Value::Kind::string)
+  DType dtype(std::string_view name, const JsonValue& value) const {
+    if (value.kind != JsonValue::Kind::string)
       file_.fail(fmt::format("tensor \"{}\": its dtype is no text", name));
     const auto at = std::find(kDtypeNames.begin(), kDtypeNames.end(), value.text);
     if (at == kDtypeNames.end())
@@ -190,10 +138,11 @@ class HeaderReader {
     return static_cast<DType>(at - kDtypeNames.begin());
   }
 
-  std::vector<std::int64_t> numbers(const std::string& name, const char* what, const Value& value) const {
-    if (value.kind != Value::Kind::array)
+  std::vector<std::int64_t> numbers(std::string_view name, const char* what, const JsonValue& value) const {
+    if (value.kind != JsonValue::Kind::array)
       file_.fail(fmt::format("tensor \"{}\": its {} is no list", name, what));
     std::vector<std::int64_t> list;
+    list.reserve(value.members.size());
     for (const auto& [none, member] : value.members) {
       if (!member.number || *member.number > INT64_MAX)
         file_.fail(fmt::format("tensor \"{}\": its {} has {}", name, what, member.text));
@@ -210,7 +159,7 @@ class HeaderReader {
     }
   }
 
-  std::uint64_t checksum(const std::string& name, const std::string& text) const {
+  std::uint64_t checksum(std::string_view name, std::string_view text) const {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
     if (error != std::errc() || end != text.data() + kDigits || text.size() != kDigits)
@@ -220,16 +169,18 @@ class HeaderReader {
 
   // If a file has checksums, every tensor must have one.
   void check_notes() const {
-    if (own_.empty()) return;
+    if (!has_own_) return;
     for (const StoredTensor& t : header_.tensors)
       if (!t.checksum) file_.fail(fmt::format("tensor \"{}\" has no checksum", t.name));
   }
 
   void check_places(std::int64_t data_bytes) {
     std::vector<StoredTensor>& all = header_.tensors;
-    std::stable_sort(all.begin(), all.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    const auto is_before = [](const StoredTensor& a, const StoredTensor& b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-    });
+    };
+    if (!std::is_sorted(all.begin(), all.end(), is_before))
+      std::stable_sort(all.begin(), all.end(), is_before);
     std::int64_t at = 0;
     for (const StoredTensor& t : all) {
       if (t.begin != at)
@@ -244,7 +195,9 @@ class HeaderReader {
   const FileName& file_;
   const std::string& text_;
   SafetensorsHeader header_;
-  Metadata own_;
+  bool has_own_ = false;   // notes of the library, by tensors
+  std::string_view version_, header_checksum_;
+  std::unordered_map<std::string_view, std::string_view> checksums_, dtypes_;
 };
 
 std::string description_of(const StoredTensor& t) {

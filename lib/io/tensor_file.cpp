@@ -39,10 +39,11 @@ SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const
     if (!x.defined()) throw_error<ArgumentError>("{}: tensor \"{}\" is undefined", file.op, name);
     header.tensors.push_back({name, x.spec()});
   }
-  std::stable_sort(header.tensors.begin(), header.tensors.end(),
-                   [](const StoredTensor& a, const StoredTensor& b) {
-                     return size_of(a.spec.dtype) > size_of(b.spec.dtype);
-                   });
+  const auto is_larger = [](const StoredTensor& a, const StoredTensor& b) {
+    return size_of(a.spec.dtype) > size_of(b.spec.dtype);
+  };
+  if (!std::is_sorted(header.tensors.begin(), header.tensors.end(), is_larger))
+    std::stable_sort(header.tensors.begin(), header.tensors.end(), is_larger);
   std::int64_t at = 0;
   for (StoredTensor& t : header.tensors) {
     t.begin = at;
@@ -128,7 +129,7 @@ TensorFile load_safetensors(const std::string& path) {
   const TensorReader reader({"load_safetensors", path});
   TensorFile file{{}, reader.metadata()};
   for (const StoredTensor& stored : reader.tensors())
-    file.tensors.emplace(stored.name, reader.read(stored));
+    file.tensors.emplace_hint(file.tensors.end(), stored.name, reader.read(stored));
   return file;
 }
 

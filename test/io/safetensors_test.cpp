@@ -87,6 +87,37 @@ TEST_CASE("safetensors: every dtype comes back", "[safetensors]") {
   CHECK(load_safetensors(path).tensors.empty());
 }
 
+// nlohmann's parser says what is JSON, but for a NUL, which ends a text there.
+TEST_CASE("a header is JSON, or an error", "[safetensors]") {
+  Loaded loaded;
+  const std::string part = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  const std::string header = " \t\r\n{ \"a\\\"\\u00e9\\n\" :" + part + ",\"\xc3\xa9\":" + part +
+                             R"(,"__metadata__":{"a":"-0.5e+3 true \\ \/ \ud83d\ude00","b":"null"} ,"c":)" +
+                             part + "} \n ";
+  const auto message = [&](const std::string& text) {
+    return loaded.message("{\"x\":" + part + "," + text.substr(text.find('{') + 1), "");
+  };
+  CHECK(message(header) == "no error");
+  const NamedTensors tensors = load_safetensors(loaded.path).tensors;
+  CHECK((tensors.size() == 4 && tensors.contains("a\"\u00e9\n") && tensors.contains("\u00e9")));
+  const random::Key key{.seed = 1};
+  const std::string_view alphabet("{}[]\",:\\u0123+-.eEtrfalsn \n\x1f\x7f\x80\xc3\xff");
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const auto drawn = random::uniform({2}, key.split(i), 0, 1, DType::f64).to_vector();
+    std::string text = header;
+    const auto at = 5 + static_cast<std::size_t>(drawn[0] * static_cast<double>(text.size() - 5));
+    const char c = alphabet[static_cast<std::size_t>(drawn[1] * static_cast<double>(alphabet.size()))];
+    if (i % 3 == 0) text[at] = c;
+    if (i % 3 == 1) text.insert(at, 1, c);
+    if (i % 3 == 2) text.erase(at, 1);
+    CAPTURE(text);
+    const std::string what = message(text);
+    if (what.ends_with("twice") || what.ends_with("nested too deep")) continue;   // before what follows
+    const bool is_json = nlohmann::json::accept("{\"x\":" + part + "," + text.substr(text.find('{') + 1));
+    REQUIRE(what.starts_with("the header is no JSON: ") == !is_json);
+  }
+}
+
 // The published format: length, JSON, bytes; each tensor at a multiple of its element's size, no
 // gaps.
 TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]") {
