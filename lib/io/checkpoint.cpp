@@ -340,9 +340,8 @@ Checkpoint::State::Contents Checkpoint::State::contents() const {
     for (const SlotValue& v : state.slots) {
       const auto variable = variables.find(v.variable.id());
       if (variable == variables.end())
-        throw_error<ArgumentError>(
-            "save: \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it", name,
-            v.variable.name());
+        throw_error<ArgumentError>("save: \"{}\" has slots of {}, which is not in the checkpoint; add it",
+                                   name, detail::described(v.variable.cell()));
       put(slot_name(name, variable->second, v.slot), v.value);
     }
   }

@@ -1,14 +1,15 @@
 // Gradients, and slots from elsewhere, against the variables they are for.
 #include "core/format.h"
 #include "optim/step.h"
+#include "tape/variable.h"
 
 namespace tapedeck {
 namespace {
 
 template <class E>
 [[noreturn]] void throw_misfit(const Variable& v, const Spec& gradient, std::string_view caller) {
-  throw_error<E>("{}: the gradient does not fit variable \"{}\": gradient is {}, variable is {}", caller,
-                 v.name(), gradient, Spec{v.dtype(), v.shape()});
+  throw_error<E>("{}: the gradient does not fit {}: gradient is {}, variable is {}", caller,
+                 detail::label(v.cell()), gradient, Spec{v.dtype(), v.shape()});
 }
 
 void check_spec(DType dtype, const Shape& shape, const Variable& v, std::string_view caller) {
@@ -23,7 +24,7 @@ void check_spec(DType dtype, const Shape& shape, const Variable& v, std::string_
   for (int t = 0; t < kDTypes; ++t)
     if (is_computed(static_cast<DType>(t)) && takes(rule, static_cast<DType>(t)))
       names.push_back(name_of(static_cast<DType>(t)));
-  throw_error<DTypeError>("{}: variable \"{}\" is {}; use {}", caller, v.name(), v.cell().value.spec(),
+  throw_error<DTypeError>("{}: {} is {}; use {}", caller, detail::label(v.cell()), v.cell().value.spec(),
                           fmt::join(names, " or "));
 }
 
@@ -35,20 +36,19 @@ void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::st
   const IndexedSlices* slices = g.slices();
   if (!slices) {
     if (!rule.by_rows() && !rule.dense)
-      throw_error<ArgumentError>("{}: {} takes sparse gradients only: that of variable \"{}\" is dense",
-                                 caller, rule.name, v.name());
+      throw_error<ArgumentError>("{}: {} takes sparse gradients only: that of {} is dense", caller, rule.name,
+                                 detail::described(v.cell()));
     return check_spec(g.tensor().dtype(), g.tensor().shape(), v, caller);
   }
   const Shape& shape = slices->dense_shape ? *slices->dense_shape : x.shape();
   validate({slices->values, slices->indices, shape}, caller, v.name());
   check_spec(slices->values.dtype(), shape, v, caller);
   if (v.constraint())
-    throw_error<ArgumentError>(
-        "{}: variable \"{}\" has a constraint, and its gradient is sparse; make it dense", caller, v.name());
+    throw_error<ArgumentError>("{}: {} has a constraint, and its gradient is sparse; make it dense", caller,
+                               detail::described(v.cell()));
   if (!rule.by_rows() && !rule.sparse)
-    throw_error<ArgumentError>(
-        "{}: {} takes no sparse gradients: that of variable \"{}\" is sparse; make it dense", caller,
-        rule.name, v.name());
+    throw_error<ArgumentError>("{}: {} takes no sparse gradients: that of {} is sparse; make it dense",
+                               caller, rule.name, detail::described(v.cell()));
 }
 
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell,

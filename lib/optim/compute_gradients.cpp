@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "core/thread_state.h"
 #include "optim/communicator.h"
+#include "tape/variable.h"
 #include "tapedeck/operators.h"
 
 namespace tapedeck {
@@ -16,8 +17,8 @@ struct Differentiated {
 void check_variables(std::span<const Variable> variables) {
   for (const Variable& v : variables)
     if (!is_floating(v.dtype()))
-      throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32, f64, f16 or bf16", v.name(),
-                              Spec{v.dtype(), v.shape()});
+      throw_error<DTypeError>("compute_gradients: {} is {}; use f32, f64, f16 or bf16",
+                              detail::label(v.cell()), Spec{v.dtype(), v.shape()});
 }
 
 void check_options(const LossOptions& options) {

@@ -111,9 +111,8 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
   const Spec wide = {computed_in(cell.value.dtype()), cell.value.shape()};
   for (const Tensor* t : {&biased, &master}) {
     if (!t->defined() || t->spec() == wide) continue;
-    const std::string text =
-        fmt::format("restore: the average of variable \"{}\", {}, is kept as {}, and not as {}", cell.name,
-                    cell.value.spec(), wide, t->spec());
+    const std::string text = fmt::format("restore: the average of {}, {}, is kept as {}, and not as {}",
+                                         detail::label(cell), cell.value.spec(), wide, t->spec());
     if (t->dtype() != wide.dtype) throw DTypeError(text);
     throw ShapeError(text);
   }
@@ -207,7 +206,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
   std::erase_if(of_variables_, [](const auto& one) { return one.second.variable.expired(); });
   for (const Variable& v : variables)
     if (!is_floating(v.dtype()))
-      throw_error<DTypeError>("moving_average: variable \"{}\" is {}; use f32, f64, f16 or bf16", v.name(),
+      throw_error<DTypeError>("moving_average: {} is {}; use f32, f64, f16 or bf16", detail::label(v.cell()),
                               Spec{v.dtype(), v.shape()});
   for (const Variable& v : variables) {
     auto at = of_variables_.find(v.id());

@@ -48,26 +48,25 @@ struct SavedSum {
   }
   std::int64_t order() const {
     if (!place.defined() || place.dtype() != DType::i64 || place.size() != 1)
-      throw_error<ArgumentError>(
-          "restore: gradient_accumulator: the place of variable \"{}\" is missing or no i64",
-          variable.name());
+      throw_error<ArgumentError>("restore: gradient_accumulator: the place of {} is missing or no i64",
+                                 detail::described(variable.cell()));
     return place.item<std::int64_t>();
   }
   Gradient gradient() const {
     if (values.defined() != indices.defined() || (values.defined() && sum.defined()))
       throw_error<ArgumentError>(
-          "restore: gradient_accumulator: variable \"{}\" has one of values and indices, or a sum beside "
+          "restore: gradient_accumulator: {} has one of values and indices, or a sum beside "
           "them",
-          variable.name());
+          detail::described(variable.cell()));
     if (!values.defined() && !sum.defined()) return {};
     const Tensor& numbers = sum.defined() ? sum : values;
     const DType dtype = computed_in(variable.dtype());
     if (numbers.dtype() != dtype)
-      throw_error<DTypeError>(
-          "restore: variable \"{}\" is {}, the numbers of its sum are {}; they have to be {}",
-          variable.name(), variable.cell().value.spec(), numbers.spec(), name_of(dtype));
+      throw_error<DTypeError>("restore: {} is {}, the numbers of its sum are {}; they have to be {}",
+                              detail::label(variable.cell()), variable.cell().value.spec(), numbers.spec(),
+                              name_of(dtype));
     if (sum.defined() && sum.shape() != variable.shape())
-      throw_error<ShapeError>("restore: variable \"{}\" is {}, its sum is {}", variable.name(),
+      throw_error<ShapeError>("restore: {} is {}, its sum is {}", detail::label(variable.cell()),
                               variable.cell().value.spec(), sum.spec());
     if (sum.defined()) return sum;
     IndexedSlices slices = {values, indices, variable.shape()};

@@ -56,23 +56,31 @@ const Variable& update(const Variable& v, std::string_view what, const Operand& 
 
 }   // namespace
 
+std::string detail::label(const VariableCell& cell) {
+  return cell.name == kUnnamed ? fmt::format("variable #{}", cell.id)
+                               : fmt::format("variable \"{}\"", cell.name);
+}
+std::string detail::described(const VariableCell& cell) {
+  return cell.name == kUnnamed ? fmt::format("{} {}", label(cell), cell.value.spec()) : label(cell);
+}
+
 void detail::check_value(const VariableCell& cell, std::string_view what, const Tensor& value) {
   if (!value.defined())
-    throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
+    throw_error<ArgumentError>("{}: the value for {} is undefined", what, detail::described(cell));
   if (value.dtype() != cell.value.dtype())
-    throw_error<DTypeError>("{}: variable \"{}\" is {}, the value is {}; use astype", what, cell.name,
+    throw_error<DTypeError>("{}: {} is {}, the value is {}; use astype", what, detail::label(cell),
                             cell.value.spec(), value.spec());
   if (value.shape() != cell.value.shape())
-    throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(),
+    throw_error<ShapeError>("{}: {} is {}, the value is {}", what, detail::label(cell), cell.value.spec(),
                             value.spec());
 }
 
 void detail::check_not_shared(const VariableCell& cell, std::string_view what) {
   if (thread_state.replica != 0 && cell.replica != thread_state.replica) [[unlikely]]
     throw_error<GradientError>(
-        "{}: variable \"{}\" is shared by replicas, and this is the thread of one of them; change it in a "
+        "{}: {} is shared by replicas, and this is the thread of one of them; change it in a "
         "step, or in the function with SkipAggregation where no other replica uses it",
-        what, cell.name);
+        what, detail::described(cell));
 }
 
 void detail::note_access(VariableCell& cell) {
@@ -83,7 +91,7 @@ void detail::note_access(VariableCell& cell) {
 Variable::Variable(const Tensor& initial, VariableOptions options)
     : cell_(std::make_shared<detail::VariableCell>()) {
   if (!initial.defined()) throw ArgumentError("variable: the initial value is undefined");
-  cell_->name = options.name.empty() ? "variable" : std::move(options.name);
+  cell_->name = options.name.empty() ? std::string(detail::kUnnamed) : std::move(options.name);
   cell_->trainable = options.trainable && is_trainable(initial.dtype());
   cell_->id = variables.fetch_add(1, std::memory_order_relaxed);
   cell_->replica = thread_state.replica;

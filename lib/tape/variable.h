@@ -1,10 +1,14 @@
 // What handles of one variable share.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "tapedeck/variable.h"
 
 namespace tapedeck::detail {
+
+/// What variables without a name are called.
+inline constexpr std::string_view kUnnamed = "variable";
 
 struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
@@ -15,6 +19,11 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   Tensor handle;   // shape-only; what tapes track as the variable, whatever its value
   Constraint constraint;
 };
+
+/// For messages: `variable "w"`, or, of one without a name, `variable #3`, by the order of creation.
+std::string label(const VariableCell& cell);
+/// The same where a message does not say what the variable is: `variable #3 f32[4,8]`.
+std::string described(const VariableCell& cell);
 
 /// Throws unless value may become the variable's; the message begins with `what`.
 void check_value(const VariableCell& cell, std::string_view what, const Tensor& value);

@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "op/recorder.h"
+#include "tape/variable.h"
 #include "tapedeck/ops/array.h"
 #include "transforms/connected.h"
 #include "transforms/recompute.h"
@@ -29,9 +30,9 @@ std::vector<Tensor> detail::custom_outputs(std::span<const Tensor> inputs, std::
                                            bool takes_variables) {
   if (!variables.empty() && !takes_variables)
     throw_error<ArgumentError>(
-        "custom_gradient: the function uses variable \"{}\", and its gradient function takes no variables; "
+        "custom_gradient: the function uses {}, and its gradient function takes no variables; "
         "give it a last parameter of type std::span<const Variable>",
-        variables[0].name());
+        detail::described(variables[0].cell()));
   std::vector<Tensor> y = unrecorded_copies("custom_gradient", outputs);
   if (!thread_state.innermost || y.empty()) return y;
   std::vector<Tensor> x(inputs.begin(), inputs.end());

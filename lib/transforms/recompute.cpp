@@ -9,6 +9,7 @@
 #include "op/stacked.h"
 #include "tape/composite.h"
 #include "tape/imperative_grad.h"
+#include "tape/variable.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/ops/array.h"
 
@@ -105,9 +106,9 @@ struct Recomputation {
     for (const Read& r : reads)
       if (r.updated())
         throw_error<GradientError>(
-            "{}: variable \"{}\" has been updated since the forward pass; take the gradient before the "
+            "{}: {} has been updated since the forward pass; take the gradient before the "
             "update",
-            name, r.variable.name());
+            name, detail::described(r.variable.cell()));
     return f(arguments);
   }
 
@@ -192,8 +193,8 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
   std::vector<Tensor> values;   // of the followed reads
   for (const Read& read : r->reads) {
     if (read.updated())
-      throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name,
-                                 read.variable.name());
+      throw_error<ArgumentError>("{}: the function updates {}, which it reads", name,
+                                 detail::described(read.variable.cell()));
     const Tensor value = read.variable.value();   // the recorders see this read
     if (!followed(value)) continue;
     r->followed_reads.push_back(read.variable);

@@ -97,9 +97,8 @@ TEST_CASE("transformations change the gradients of a step, in their order", "[op
   descent.restore_scalar("iterations", 5);
   CHECK(message_of<ShapeError>([&] {
           descent.apply_gradients({{da, y}});
-        }) ==
-        "apply_gradients: the gradient does not fit variable \"variable\": gradient is f64[7], variable is "
-        "f64[1]");
+        }) == "apply_gradients: the gradient does not fit variable #" + std::to_string(y.id()) +
+                  ": gradient is f64[7], variable is f64[1]");
   CHECK(y.value().to_vector() == before);
   CHECK(message_of<ArgumentError>([&] { descent.add_transform({}); }) ==
         "add_transform: the transformation is an empty function");
@@ -236,11 +235,13 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   CHECK(message_of<ArgumentError>([&] { debiased.update(tensor(1.0), -1); }) ==
         "moving_average: decay is -1; use a number from 0 to 1");
   CHECK(message_of<ShapeError>([&] { debiased.update(tensor({1.0}), 1); }) ==
-        "moving_average: variable \"variable\" is f32[], the value is f32[1]");
+        "moving_average: variable #" + std::to_string(debiased.variable().id()) +
+            " is f32[], the value is f32[1]");
   SavedState wrong = debiased.state();
   wrong.tensors.at("biased") = tensor({1.0});
   CHECK(message_of<ShapeError>([&] { debiased.restore(wrong); }) ==
-        "restore: the average of variable \"variable\", f32[], is kept as f32[], and not as f32[1]");
+        "restore: the average of variable #" + std::to_string(debiased.variable().id()) +
+            ", f32[], is kept as f32[], and not as f32[1]");
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
         }) == "moving_average: variable \"counts\" is i32[2]; use f32, f64, f16 or bf16");

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/bytes.h"
+#include "message_of.h"
 #include "tape/variable.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"
@@ -15,6 +16,18 @@ Values values(const Tensor& v) { return v.to_vector(); }
 const Shape kLarge = {64, 64};
 
 }   // namespace
+
+TEST_CASE("messages tell variables without a name apart", "[variable][errors]") {
+  const Variable first(zeros({4, 8})), second(zeros({4, 8})), named(zeros({4, 8}), {.name = "w"});
+  const std::string number = std::to_string(second.id());
+  CHECK(first.id() != second.id());
+  CHECK(message_of<ShapeError>([&] { second.assign(zeros({4})); }) ==
+        "assign: variable #" + number + " is f32[4,8], the value is f32[4]");
+  CHECK(message_of<ArgumentError>([&] { second.assign(Tensor()); }) ==
+        "assign: the value for variable #" + number + " f32[4,8] is undefined");
+  CHECK(message_of<ArgumentError>([&] { named.assign(Tensor()); }) ==
+        "assign: the value for variable \"w\" is undefined");
+}
 
 TEST_CASE("a variable has a name, a dtype and a shape, and copies share it", "[variable]") {
   const Variable v(tensor({1.0, 2.0}), {.name = "weights"}), unnamed(tensor(1)), copy = v;

@@ -305,9 +305,9 @@ void Programs::State::check_replay(Entry& e, const Arguments& x, const Eager& ea
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (!same_bits(cells[i]->value, values[i]))
       throw_error<TraceError>(
-          "{}: the replay gives variable \"{}\" another value than the function: it depends on something "
+          "{}: the replay gives {} another value than the function: it depends on something "
           "that was a constant while it was recorded",
-          options.name, cells[i]->name);
+          options.name, detail::described(*cells[i]));
 }
 
 CallLists::CallLists() : lists_(spare_lists ? std::exchange(spare_lists, nullptr) : make_lists()) {}

@@ -537,9 +537,9 @@ void Tracer::note_variable(const detail::VariableCell& cell) {
     a->used_variables = true;
   if (blind_ && call_)
     refuse(
-        fmt::format("{}: the kernel of {} reads or changes variable \"{}\", which a replay would do at "
+        fmt::format("{}: the kernel of {} reads or changes {}, which a replay would do at "
                     "another time; give its value as an input{}",
-                    name_, call_->op.name, cell.name, place()));
+                    name_, call_->op.name, detail::described(cell), place()));
 }
 
 void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
