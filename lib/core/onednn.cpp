@@ -1,7 +1,11 @@
 #include "core/onednn.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
+
+#include "core/fork.h"
 
 #ifdef TAPEDECK_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
@@ -23,7 +27,30 @@ std::string version() {
 #endif
 }
 
+constinit std::atomic<int> under_way{0};
+constinit std::atomic<bool> closed{false};
+
+// A forked child counts its parent's calls, which do not end here.
+void close() {
+  closed = true;
+  while (under_way != 0 && !forked())
+    std::this_thread::yield();
+}
+
 }   // namespace
+
+OnednnCall::OnednnCall() noexcept {
+  ++under_way;
+  may_ = !closed;
+  if (!may_) --under_way;
+}
+OnednnCall::~OnednnCall() {
+  if (may_) --under_way;
+}
+
+void OnednnCall::has_made_statics() noexcept {
+  std::atexit(close);   // what is registered later runs earlier
+}
 
 const std::string& onednn_version() {
   // Never destroyed: may be queried during process exit.

@@ -6,9 +6,12 @@
 
 #include <cblas.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "core/fork.h"
 #include "kernels/linalg/onednn_gemm.h"
@@ -18,6 +21,9 @@ extern "C" {
 // Defined only if the process has loaded OpenMP, as OpenBLAS's OpenMP flavour does.
 [[gnu::weak]] int omp_get_max_threads(void);
 [[gnu::weak]] void omp_set_num_threads(int);
+// Whether OpenBLAS's threads are there, for which it waits at the end of the process; in its flavour of
+// pthreads.
+[[gnu::weak]] extern int blas_server_avail;
 }
 
 namespace tapedeck::kernels {
@@ -62,21 +68,61 @@ constexpr std::size_t kBuffer = std::size_t{128} << 20;   // as on x86-64; on AR
 std::atomic<int> computing{0}, most_computing{0};
 thread_local int entered = 0;
 
+bool has_memory_for(int buffers) {
+  const std::size_t bytes = kBuffer * static_cast<std::size_t>(buffers);
+  void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return false;
+  munmap(p, bytes);
+  return true;
+}
+
+// Where address space is limited, OpenBLAS's own threads may still wait for theirs, and be faster to take it.
+bool has_memory_left() {
+  if (!has_memory_for(1)) return false;
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY) return true;
+  for (int i = 0; i < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!has_memory_for(1)) return false;
+  }
+  return true;
+}
+
+// The end of the process: OpenBLAS frees its buffers after this library. It ends its threads first, of which
+// each begins with a buffer, and without memory tries for ever: they are left to the end of the process.
+constinit std::atomic<bool> over{false};
+thread_local bool is_ending = false;
+[[gnu::destructor]] void end() {
+  is_ending = true;
+  over = true;
+  while (computing != 0 && !forked())   // a forked child counts threads of its parent
+    std::this_thread::yield();
+  if (&blas_server_avail && blas_server_avail && !has_memory_for(std::max(1, openblas_get_num_procs() - 1)))
+    blas_server_avail = 0;
+}
+// Of a thread that nobody waits for any more.
+[[gnu::noinline]] void wait_for_end() {
+  for (;;)
+    std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 void leave() {
   if (--entered == 0) computing.fetch_sub(1, std::memory_order_relaxed);
 }
 void enter() {
   if (entered++ > 0) return;
-  const int n = computing.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int n = computing.fetch_add(1) + 1;
+  if (over && !is_ending) [[unlikely]] {
+    leave();
+    wait_for_end();
+  }
   int most = most_computing.load(std::memory_order_relaxed);
   if (n <= most) [[likely]]
     return;
-  void* const buffer = mmap(nullptr, kBuffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (buffer == MAP_FAILED) {
+  if (!has_memory_left()) {
     leave();
     throw OutOfMemory("blas: no memory for the 134217728 bytes of a buffer of OpenBLAS");
   }
-  munmap(buffer, kBuffer);
   while (most < n && !most_computing.compare_exchange_weak(most, n, std::memory_order_relaxed)) {}
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/linalg/onednn_gemm.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <new>
 
@@ -24,6 +25,16 @@ Range range() {
   return {1 << 15, 256};
 }
 
+// Each kind of product may have kernels of its own.
+void note_kernels(const Product<float>& p) {
+  static std::atomic<unsigned> kinds{0};
+  const unsigned kind = 1u << (p.a_transposed + 2 * p.b_transposed + 4 * p.add);
+  if (kinds.load(std::memory_order_relaxed) & kind) [[likely]]
+    return;
+  OnednnCall::has_made_statics();
+  kinds.fetch_or(kind, std::memory_order_relaxed);
+}
+
 }   // namespace
 
 bool gemm(const Product<float>& p) {
@@ -31,11 +42,14 @@ bool gemm(const Product<float>& p) {
   static const Range faster = range();
   if (p.m * p.n < (faster.least + p.k - 1) / p.k || std::max({p.m, p.n, p.k}) > faster.widest || !is_on)
     return false;   // no overflow: below 2^31; k is not 0
+  const OnednnCall call;
+  if (!call) return false;
   const OneOpenmpThread guard;
   const dnnl_status_t status = dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n,
                                           p.k, 1, p.a, p.lda, p.b, p.ldb, p.add ? 1.0f : 0.0f, p.y, p.ldy);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
   if (status != dnnl_success) throw InternalError("matrix product: oneDNN fails");
+  note_kernels(p);
   return true;
 }
 

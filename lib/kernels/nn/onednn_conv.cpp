@@ -30,6 +30,7 @@ constexpr std::int64_t kMostWeights = 1 << 20;   // filters are reordered in eve
 constexpr std::int64_t kLeastOut = 16;           // least output channels: fewer leave vectors partly empty
 constexpr std::int64_t kLeastOfGroup = 4;        // the same for several groups
 constexpr std::size_t kKept = 256;               // cached kernels
+constexpr int kFirst = 64;                       // of all kernels
 constexpr std::int64_t kMostFloats = 1 << 29;    // of an operand: oneDNN takes less than 2^31 bytes
 
 // An input gradient is also a convolution, with filters [rows, columns, out, in].
@@ -150,6 +151,14 @@ class Kernel {
   dnnl::reorder reorder_;
 };
 
+// The first kernels have made all statics of oneDNN.
+void note_kernel() {
+  static int noted = 0;   // guarded by rare_lock
+  if (noted == kFirst) return;
+  ++noted;
+  OnednnCall::has_made_statics();
+}
+
 /// Returns null if oneDNN has no better kernel than the library. Kernels are stateless and cached for all
 /// threads. oneDNN's own locks are taken only under rare_lock, so that a forked child finds them free.
 std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
@@ -166,6 +175,7 @@ std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_out_of_memory) throw;
   }
+  note_kernel();
   if (kept->size() == kKept) kept->clear();
   return (*kept)[key] = kernel;
 }
@@ -278,6 +288,8 @@ class Pieces {
 
 bool convolve(Product product, const Conv& c, const float* x, const float* filters, float* y) {
   return translated([&] {
+    const OnednnCall call;
+    if (!call) return false;
     Pieces pieces(product, c, kTask);
     if (!pieces) return false;
     pieces.set_filters(filters);
@@ -310,6 +322,8 @@ bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float*
   const std::int64_t most = std::clamp<std::int64_t>(
       kMaxPartialSumBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kMaxPartialSums);
   return translated([&] {
+    const OnednnCall call;
+    if (!call) return false;
     // Partial sums cover several thousand outputs each, to pay for reordering the filter gradient.
     const double task =
         std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
