@@ -417,6 +417,25 @@ TEST_CASE("derivatives of powers with exponent 0 are 0, and of negative numbers 
     }
 }
 
+// As docs/decisions.md says: the smaller side's, and what a comparison with NaN chooses.
+TEST_CASE("at the kink at 0 derivatives are those of the smaller side", "[edges]") {
+  const auto slope = [](const auto& f, double x) { return grad(f, tensor(x, DType::f64)).dense().item(); };
+  const auto of_relu = [](const Tensor& x) { return relu(x); };
+  const auto of_relu6 = [](const Tensor& x) { return relu6(x); };
+  const auto of_selu = [](const Tensor& x) { return selu(x); };
+  const auto of_elu_slope = [](const Tensor& x) {
+    return grad([](const Tensor& t) { return elu(t); }, x).dense();
+  };
+  CHECK(slope(of_relu, 0) == 0);
+  CHECK(slope(of_relu6, 0) == 0);
+  CHECK(slope(of_selu, 0) == Approx(1.7580993408473766));
+  CHECK(slope(of_elu_slope, 0) == 1);
+  CHECK(slope([](const Tensor& x) { return leaky_relu(x, 0.25); }, 0) == 0.25);
+  CHECK(slope(of_relu, kNaN) == 0);
+  CHECK(slope(of_relu6, kNaN) == 0);
+  CHECK(slope([](const Tensor& x) { return clip(x, 0, 1); }, kNaN) == 0);
+}
+
 // P(a, x) is 1 - a E₁(x) + O(a²).
 TEST_CASE("incomplete gamma functions of subnormal a are the limits", "[edges]") {
   for (const double a : {0x1p-1074, 1e-310})
