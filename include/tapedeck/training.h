@@ -13,8 +13,8 @@ class TAPEDECK_EXPORT GradientAccumulator {
   /// variable before.
   void add(std::span<const GradientAndVariable> pairs);
   void add(std::initializer_list<GradientAndVariable> pairs) { add(std::span(pairs.begin(), pairs.size())); }
-  /// How many times something was added.
-  std::int64_t count() const { return count_; }
+  /// How many times something was added. Throws TraceError while a function is recorded.
+  std::int64_t count() const;
   /// The sum, or its part for one of them, for each variable in the order in which they came; from here on it
   /// is empty again. Throw ArgumentError where nothing was added.
   std::vector<GradientAndVariable> take_sum();

@@ -72,6 +72,10 @@ class Trace {
   virtual void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y,
                       const random::Key& key, KeyedAction action) = 0;
 
+  /// What this is the name of is about to throw, because of numbers. Where the function catches it and goes
+  /// on, the recording fails, since it is that of these numbers.
+  virtual void on_throw(std::string_view thrower) = 0;
+
   /// `part` is key i of `key`. Returns it as a key that remembers that.
   virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
   /// A number of the key from that source is read on the host, which may throw.

@@ -4,8 +4,8 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "core/trace.h"
 #include "op/elementwise.h"
+#include "op/inferred.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
@@ -149,7 +149,7 @@ Tensor run_general(const Call& c, unsigned temporaries) {
   require_inputs(c, c.op.name);
   if (c.op.infer.many) [[unlikely]]
     throw_error<InternalError>("{}: has several outputs; call run", c.op.name);
-  const Spec spec = c.op.infer.one(c);
+  const Spec spec = inferred(c, c.op.infer.one);
   Tensor y = c.op.forward.outputs == Outputs::own ? blank(spec)
              : temporaries                        ? output_for(c, spec, temporaries)
                                                   : allocate(spec);
@@ -183,7 +183,7 @@ std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   if (infer.one) return {execute(pointers.refs(), attrs)};
   const Call call{.op = *this, .raw_attrs = attrs, .x = pointers.refs()};
   require_inputs(call, name);
-  const std::vector<Spec> specs = infer.many(call);
+  const std::vector<Spec> specs = inferred(call, infer.many);
   std::vector<Tensor> y;
   y.reserve(specs.size());
   for (const Spec& spec : specs)

@@ -156,6 +156,7 @@ std::optional<Spec> Optimizer::slot_spec(const Variable& v, std::string_view slo
 }
 
 void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_t restore_id) {
+  refuse_reading(state_->rule.name, "a number that is restored");
   const std::size_t i = find_scalar(state_->rule, name);
   check_scalar(state_->rule, i, value);
   if (restore_id < state_->restored[i]) return;
@@ -165,6 +166,7 @@ void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_
 
 void Optimizer::restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
                              std::uint64_t restore_id) {
+  refuse_reading(state_->rule.name, "a slot that is restored");
   const std::size_t i = state_->find_slot(slot);
   check_slot(state_->rule, i, v.cell(), value);
   state_->adopt(v.cell());
@@ -173,6 +175,7 @@ void Optimizer::restore_slot(const Variable& v, std::string_view slot, const Ten
 
 void Optimizer::restore_slot(std::string variable, std::string_view slot, Tensor value,
                              std::uint64_t restore_id) {
+  refuse_reading(state_->rule.name, "a slot that is restored");
   const std::size_t i = state_->find_slot(slot);
   if (!value.defined())
     throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", slot, variable);

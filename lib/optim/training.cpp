@@ -146,6 +146,11 @@ std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
   return mean;
 }
 
+std::int64_t GradientAccumulator::count() const {
+  refuse_reading("gradient_accumulator", "how many times something was added");
+  return count_;
+}
+
 SavedState GradientAccumulator::state() const {
   refuse_reading("gradient_accumulator", "its state");
   SavedState s = {.scalars = {{"count", static_cast<double>(count_)}}, .kind = "gradient_accumulator"};

@@ -7,6 +7,7 @@
 #include "closeness.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/debug.h"
+#include "tapedeck/gradient_transform.h"
 #include "tapedeck/map.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/op.h"
@@ -283,12 +284,22 @@ TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][
   CHECK_THROWS_AS(compile([&] { return w * adam.hyperparameter("learning_rate"); })(), TraceError);
   CHECK_THROWS_AS(compile([&] { return w * adam.scalar("beta1_power"); })(), TraceError);
   CHECK_THROWS_AS(compile([&] { return w * scale.value(); })(), TraceError);
-  CHECK_THROWS_AS(compile([&] {
-                    adam.set_hyperparameter("learning_rate", 0.2);
-                    return w * 1.0;
-                  })(),
-                  TraceError);
+  const auto refused = [&](const std::function<void()>& change) {
+    CHECK_THROWS_AS(compile([&] {
+                      change();
+                      return w * 1.0;
+                    })(),
+                    TraceError);
+  };
+  GradientAccumulator sums;
+  refused([&] { adam.set_hyperparameter("learning_rate", 0.2); });
+  refused([&] { adam.restore_scalar("iterations", 3); });
+  refused([&] { adam.restore_slot(w, "m", ones({3})); });
+  refused([&] { adam.restore_slot("w", "m", ones({3})); });
+  refused([&] { adam.add_transform(transforms::scale(2.0)); });
+  refused([&] { (void)sums.count(); });
   CHECK(adam.hyperparameter("learning_rate") == 0.1);
+  CHECK(adam.iterations() == 0);
 }
 
 TEST_CASE("a caught exception does not make a program", "[recorded][actions]") {
@@ -321,6 +332,121 @@ TEST_CASE("a caught exception does not make a program", "[recorded][actions]") {
     }
   });
   CHECK_THROWS_AS(g(x), TraceError);
+}
+
+TEST_CASE("what is caught may have thrown before any kernel ran", "[recorded][actions]") {
+  const auto caught = [](const std::function<Tensor(const Tensor&)>& f) {
+    const auto compiled = compile([f](const Tensor& x) {
+      try {
+        return f(x);
+      } catch (const std::exception&) {
+        return x * 100.0;
+      }
+    });
+    return [compiled](double first) { return compiled(vector_of(first)); };
+  };
+  // Ops whose shapes depend on numbers.
+  {
+    const Tensor first = tensor({0, 2, 1}), second = tensor({0, 1, 1});
+    const auto f = compile([](const Tensor& x, const Tensor& ids) {
+      try {
+        return segment_sum(x, ids);
+      } catch (const Error&) {
+        return x * 100.0;
+      }
+    });
+    CHECK_THROWS_WITH(f(vector_of(1), first), Contains("segment_sum has thrown"));
+    CHECK(same_bits(f(vector_of(1), second), segment_sum(vector_of(1), second)));
+  }
+  // A derivative that reads numbers.
+  const auto limited = caught([](const Tensor& x) {
+    return gradient_with(x, [](const Tensor& dy) {
+      if (dy.at({0}) > 10) throw std::runtime_error("too large");
+      return dy * 3.0;
+    });
+  });
+  CHECK_THROWS_WITH(limited(5), Contains("has thrown"));
+  // A step.
+  const Variable w(zeros({3}), {.constraint = [](const Tensor& x) {
+                     if (x.at({0}) < -10) throw std::runtime_error("too small");
+                     return x;
+                   }});
+  GradientDescent descent({.learning_rate = 1.0});
+  const auto step = caught([&](const Tensor& x) {
+    descent.apply_gradients({{x, w}});
+    return x * 1.0;
+  });
+  CHECK_THROWS_WITH(step(20), Contains("a step of an optimizer or the like has thrown"));
+  // A number that is refused.
+  CHECK_THROWS_WITH(caught([&](const Tensor& x) { return x * double(descent.iterations()); })(1),
+                    Contains("gradient_descent has thrown"));
+  // Shapes are those of each replay.
+  CHECK(same_bits(caught([](const Tensor& x) { return x + ones({2}); })(1), vector_of(1) * 100.0));
+}
+
+TEST_CASE("the first error of a replay is that of the function, after the same steps",
+          "[recorded][replay][actions]") {
+  const auto fails_first = [](Tensor (*checked)(const Tensor&, const Tensor&), const Tensor& good,
+                              const Tensor& bad) {
+    const Variable w(zeros({2}));
+    GradientDescent descent({.learning_rate = 1.0});
+    const auto f = compile([&](const Tensor& x, const Tensor& i) {
+      const Tensor part = checked(x, i);
+      descent.apply_gradients({{x, w}});
+      return std::pair(part, tanh(w.value()) + tanh(x));
+    });
+    const Tensor x = tensor({1.0, 1.0});
+    f(x, good), f(x, good);
+    CHECK_THROWS_AS(f(x, bad), Error);
+    CHECK(descent.iterations() == 2);
+    CHECK(w.value().to_vector() == std::vector<double>{-2, -2});
+  };
+  fails_first([](const Tensor& x, const Tensor& i) { return check_numerics(x / sum(x + i), "share"); },
+              tensor({0.0, 0.0}), tensor({-1.0, -1.0}));
+  fails_first([](const Tensor& x, const Tensor& i) { return gather(exp(x), i); }, tensor({0, 1}),
+              tensor({0, 7}));
+  fails_first([](const Tensor& x, const Tensor& i) { return cholesky(exp(x) * i); },
+              tensor({{1.0, 0.0}, {0.0, 1.0}}), tensor({{-1.0, 0.0}, {0.0, -1.0}}));
+
+  const auto two = compile([](const Tensor& x) {
+    const Tensor a = check_numerics(tanh(sqrt(x)), "first");
+    return a * check_numerics(1.0 / (x * 0.0 + x), "second");
+  });
+  two(ones({2}));
+  CHECK_THROWS_WITH(two(tensor({-1.0, 0.0})), Contains("first"));
+}
+
+TEST_CASE("a shape that depends on numbers is checked before what was recorded for it",
+          "[recorded][replay][actions]") {
+  const auto f = compile([](const Tensor& x, const Tensor& ids) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = segment_mean(exp(x), ids);
+    return std::pair(tape.gradient(y, x).dense(), tanh(x));
+  });
+  f(ones({2}), tensor({0, 0}));
+  CHECK_THROWS_WITH(f(ones({2}), tensor({0, 1})), Contains("segment_mean") && Contains("f32[1]"));
+}
+
+TEST_CASE("an error leaves variables as they were, beside derivatives that read numbers",
+          "[recorded][replay][actions]") {
+  const Variable w(zeros({4}));
+  const auto f = compile([&](const Tensor& x, const Tensor& at) {
+    w.assign(x);
+    const ForwardAccumulator outer(x, ones({4}));
+    Tensor t, y;
+    {
+      const ForwardAccumulator inner(x, full({4}, 0.5));
+      y = map([](auto a, auto b) { return a * a * sin(b); }, x, w.value());
+      t = inner.jvp(y);
+    }
+    return gather(outer.jvp(t) + y, at);
+  });
+  const Tensor good = tensor({0, 1, 2, 3});
+  f(ones({4}), good), f(full({4}, 2.0), good);
+  CHECK(w.value().at({0}) == 2);
+  CHECK_THROWS_AS(f(full({4}, 3.0), tensor({0, 1, 2, 33})), Error);
+  CHECK(w.value().at({0}) == 2);
 }
 
 TEST_CASE("observers made inside of a function are refused", "[recorded][actions]") {

@@ -302,6 +302,35 @@ TEST_CASE("what reads or changes variables runs in the order in which it was rec
     }
 }
 
+TEST_CASE("an action runs beside what may throw as it was recorded, and so does what must run", "[program]") {
+  const Spec spec{DType::f32, {40}};
+  Program p;
+  const ValueId x = p.add_argument(spec);
+  const auto op = [&](std::string_view name, DType t) {
+    const ValueId y = p.promise({t, {40}});
+    p.define(OpNode{.op = ProgramBuilder::find_op(name), .in = {p.all_of(x)}, .out = {y}});
+    p.add_output(p.all_of(y));
+  };
+  const auto action = [&] {
+    p.define(ActionNode{
+        .action = [](std::span<const Tensor>, const random::Key&) { return std::vector<Tensor>(); },
+        .in = {p.all_of(x)}});
+  };
+  op("softmax", DType::f32), action(), op("log_softmax", DType::f32), action();
+  const Plan right(p);
+  REQUIRE(right.fault.value_or("") == "");
+  REQUIRE(right.steps.size() == 4);
+  for (std::size_t s = 0; s < 4; ++s) {
+    CHECK(right.steps[StepId(s)].nodes == std::vector{NodeId(s)});
+    for (std::size_t t = s + 1; t < 4; ++t) {
+      Plan plan(p);
+      std::swap(plan.steps[StepId(s)], plan.steps[StepId(t)]);
+      CAPTURE(s, t);
+      CHECK(verify(plan).has_value());
+    }
+  }
+}
+
 TEST_CASE("nodes of few elements of f32 and f64 are small ones", "[program]") {
   const auto is_small = [](DType t, std::int64_t n) {
     ProgramBuilder b;

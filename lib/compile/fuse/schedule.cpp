@@ -9,6 +9,8 @@
 #include <span>
 #include <tuple>
 
+#include "compile/fuse/effects.h"
+
 namespace tapedeck::compiled {
 namespace {
 
@@ -49,9 +51,31 @@ class Scheduler {
     for_each_operand(node(n), [&](const Access& a) {
       if (const NodeId from = p_.node_of(a)) reads_.push_back({from, passes_.is_read_block_by_block(n, a)});
     });
-    if (!as<ReadNode>(node(n)) && !changes_variables(node(n))) return;
-    if (last_of_variables_) reads_.push_back({last_of_variables_, false, true});
-    last_of_variables_ = n;
+    if (as<ReadNode>(node(n)) || changes_variables(node(n))) {
+      come_after(last_of_variables_);
+      last_of_variables_ = n;
+    }
+    find_effects(n);
+  }
+  // The first error of a replay is that of the function, before or after the same actions.
+  void find_effects(NodeId n) {
+    if (as<StoreNode>(node(n))) return;
+    if (must_run(p_, node(n))) {
+      come_after(last_that_must_run_);
+      last_that_must_run_ = n;
+    }
+    if (acts(node(n))) {
+      for (const NodeId before : throwing_)
+        come_after(before);
+      throwing_.clear();
+      last_action_ = n;
+    } else if (may_throw(node(n))) {
+      come_after(last_action_);
+      throwing_.push_back(n);
+    }
+  }
+  void come_after(NodeId before) {
+    if (before) reads_.push_back({before, false, true});
   }
   std::span<const Read> reads(NodeId n) const {
     return std::span(reads_).subspan(first_read_[n], first_read_[NodeId(n.index() + 1)] - first_read_[n]);
@@ -178,7 +202,8 @@ class Scheduler {
   IdVector<NodeId, NodeId> next_;   // a union-find: of each node one that belongs to it, or itself
   IdVector<NodeId, StepId> step_of_;
   Steps steps_;
-  NodeId last_of_variables_;
+  NodeId last_of_variables_, last_that_must_run_, last_action_;
+  std::vector<NodeId> throwing_;   // since the last action
 };
 
 }   // namespace

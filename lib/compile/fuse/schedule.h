@@ -12,7 +12,7 @@ struct Step {
 using Steps = IdVector<StepId, Step>;
 
 /// All nodes of `live`, in an order in which each comes after what it reads. Nodes that read, store or act on
-/// variables keep their order among each other.
+/// variables keep their order among each other; so do those that must run, and actions beside what may throw.
 Steps schedule(const Program& p, const Passes& passes, const IdVector<NodeId, bool>& live);
 
 }   // namespace tapedeck::compiled

@@ -1,5 +1,6 @@
 // Plan: how a program is replayed: which nodes run, in which steps, and where each value lies.
 #pragma once
+#include "compile/fuse/effects.h"
 #include "compile/fuse/group.h"
 #include "compile/fuse/schedule.h"
 
@@ -32,13 +33,6 @@ struct Life {
 inline constexpr std::int64_t kSmallBytes = 64;   // what lies in the handle of a tensor
 /// Whether a node returns tensors with memory of their own: it is a view, or made of ops.
 bool returns_memory(const Node& n);
-/// Whether an op infers its outputs from shapes alone, as elementwise ops do and those whose meaning programs
-/// know. Others may read numbers: to check indices, or to count what they find.
-inline bool infers_from_shapes(const OpNode& n) { return n.map || n.op->meaning != Meaning::other; }
-/// Whether a node runs even if nothing reads its results: it changes variables, has an effect, or checks
-/// integers or bools in each replay, or has a shape that depends on them: what follows was recorded for the
-/// shapes that it gave.
-bool must_run(const Program& p, const Node& node);
 /// Bytes of a value in an arena: whole groups of 64, and one more, since parts of it begin anywhere.
 std::int64_t padded_bytes(const Spec& spec);
 

@@ -52,9 +52,10 @@ class Verifier {
 
   // How often a value will be read. What a kernel returns may be the memory of its operands, which must stay.
   void count_uses() {
-    done_.resize(p_.size());
+    done_.resize(p_.size()), planned_.resize(p_.size());
     for (const Step& step : plan_.steps)
       for (const NodeId n : step.nodes) {
+        planned_[n] = true;
         const OpNode* op = as<OpNode>(p_[n]);
         const bool aliases = as<ActionNode>(p_[n]) || (op && op->op->forward.outputs == Outputs::own);
         for_each_operand(p_[n], [&](const Access& a) { uses_[a.of] += aliases ? 2 : 1; });
@@ -194,7 +195,25 @@ class Verifier {
   void finish(NodeId n) {
     if (done_[n]) broken("it runs twice");
     done_[n] = true;
+    check_effects(n);
     for_each_operand(p_[n], [&](const Access& a) { --uses_[a.of]; });
+  }
+  // What must run does so in the order in which it was recorded, and what acts after all before it that may
+  // throw.
+  void check_effects(NodeId n) {
+    if (as<StoreNode>(p_[n])) return;
+    if (must_run(p_, p_[n])) {
+      if (last_that_must_run_ && n < last_that_must_run_)
+        broken("it runs after node {}", last_that_must_run_.index());
+      last_that_must_run_ = n;
+    }
+    if (may_throw(p_[n]) && last_action_ && n < last_action_)
+      broken("it may throw, and runs after the action of node {}", last_action_.index());
+    if (!acts(p_[n])) return;
+    for (std::size_t k = last_action_ ? last_action_.index() + 1 : 0; k < n.index(); ++k)
+      if (const NodeId before(k); may_throw(p_[before]) && planned_[before] && !done_[before])
+        broken("it acts before node {}, which may throw", k);
+    last_action_ = n;
   }
   // What reads and changes variables runs in the order in which it was recorded.
   void in_order() {
@@ -227,12 +246,12 @@ class Verifier {
   const Program& p_;
   IdVector<ValueId, int> uses_;
   IdVector<ValueId, std::uint8_t> is_there_;
-  IdVector<NodeId, std::uint8_t> done_;
+  IdVector<NodeId, std::uint8_t> done_, planned_;
   std::pmr::monotonic_buffer_resource memory_{1 << 12};   // libstdc++'s pools crash where memory ends
   std::pmr::map<std::int64_t, Tag> arena_{&memory_};      // by where they begin
   std::vector<std::pair<const detail::VariableCell*, ValueId>> borrowed_reads_;
   std::vector<const StoreNode*> pending_;
-  NodeId at_, last_of_variables_;
+  NodeId at_, last_of_variables_, last_that_must_run_, last_action_;
 };
 
 }   // namespace

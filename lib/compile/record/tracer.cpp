@@ -231,13 +231,17 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
     else
       run_kernel(c, y, kernel);
   } catch (...) {
-    if (refused_.empty())
-      refused_ = fmt::format(
-          "{}: {} has thrown, and the function has caught it and gone on, which a replay would repeat for "
-          "other numbers; let it throw, or check the numbers outside of the compiled function{}",
-          name_, c.op.name, place());
+    on_throw(c.op.name);
     throw;
   }
+}
+
+void Tracer::on_throw(std::string_view thrower) {
+  if (blind_ || !refused_.empty()) return;
+  refused_ = fmt::format(
+      "{}: {} has thrown, and the function has caught it and gone on, which a replay would repeat for "
+      "other numbers; let it throw, or check the numbers outside of the compiled function{}",
+      name_, thrower, place());
 }
 
 std::vector<Access> Tracer::operands_of(const Call& c) {
@@ -291,9 +295,12 @@ bool Tracer::attempt(const std::function<void()>& f) {
   if (!attempt_) read_.clear();
   Attempt attempt{
       .around = attempt_, .accesses = accesses_.size(), .keys = program_.keys().size(), .used = read_.size()};
-  {
+  try {
     const Restored inner(attempt_, &attempt);
     f();
+  } catch (...) {
+    on_throw("a derivative or composite op");
+    throw;
   }
   if (!attempt.given_up) {
     if (!attempt_) named_.clear();
@@ -345,7 +352,7 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
         fmt::format("{}: {} reads numbers on the host, while a tape or an accumulator follows it for a "
                     "further derivative, which would have those of the recording{}",
                     name_, what, place()));
-  act_on_variables();
+  if (used_variables_) act_on_variables();
   for (const Tensor& t : y)
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
   program_.define(std::move(node));
@@ -596,10 +603,13 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
       node.in.push_back(access_to(t, "an action"));
   }
   std::vector<Tensor> y;
-  {
+  try {
     const Restored blind(blind_, true);
     const Restored none(thread_state.trace, static_cast<Trace*>(nullptr));
     y = action(x);
+  } catch (...) {
+    on_throw("a step of an optimizer or the like");
+    throw;
   }
   if (!is_recorded) return y;
   for (Tensor& t : y) {

@@ -46,6 +46,7 @@ class Tracer final : public Trace {
   bool attempt(const std::function<void()>& f) override;
   void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
               KeyedAction action) override;
+  void on_throw(std::string_view thrower) override;
   random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
   void on_key_read(std::uint64_t source) override;
 
