@@ -209,7 +209,10 @@ class Verifier {
     }
     if (may_throw(p_[n]) && last_action_ && n < last_action_)
       broken("it may throw, and runs after the action of node {}", last_action_.index());
+    if (may_throw(p_[n]) && (!last_that_may_throw_ || last_that_may_throw_ < n)) last_that_may_throw_ = n;
     if (!acts(p_[n])) return;
+    if (last_that_may_throw_ && n < last_that_may_throw_)
+      broken("it acts after node {}, which may throw", last_that_may_throw_.index());
     for (std::size_t k = last_action_ ? last_action_.index() + 1 : 0; k < n.index(); ++k)
       if (const NodeId before(k); may_throw(p_[before]) && planned_[before] && !done_[before])
         broken("it acts before node {}, which may throw", k);
@@ -251,7 +254,7 @@ class Verifier {
   std::pmr::map<std::int64_t, Tag> arena_{&memory_};      // by where they begin
   std::vector<std::pair<const detail::VariableCell*, ValueId>> borrowed_reads_;
   std::vector<const StoreNode*> pending_;
-  NodeId at_, last_of_variables_, last_that_must_run_, last_action_;
+  NodeId at_, last_of_variables_, last_that_must_run_, last_that_may_throw_, last_action_;
 };
 
 }   // namespace
