@@ -204,7 +204,6 @@ void Optimizer::State::apply_together(std::span<const GradientAndVariable> pairs
 }
 
 void Optimizer::add_transform(GradientTransform transform) {
-  refuse_reading(name(), "a new transformation");
   if (!transform) throw ArgumentError("add_transform: the transformation is an empty function");
   state_->transforms.push_back(std::move(transform));
 }

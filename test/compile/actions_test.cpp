@@ -7,7 +7,6 @@
 #include "closeness.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/debug.h"
-#include "tapedeck/gradient_transform.h"
 #include "tapedeck/map.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/op.h"
@@ -296,7 +295,6 @@ TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][
   refused([&] { adam.restore_scalar("iterations", 3); });
   refused([&] { adam.restore_slot(w, "m", ones({3})); });
   refused([&] { adam.restore_slot("w", "m", ones({3})); });
-  refused([&] { adam.add_transform(transforms::scale(2.0)); });
   refused([&] { (void)sums.count(); });
   CHECK(adam.hyperparameter("learning_rate") == 0.1);
   CHECK(adam.iterations() == 0);

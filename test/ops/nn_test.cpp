@@ -187,11 +187,11 @@ TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
                     "is i64[2,2], logits is f32[2,2,3]");
   CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({0}), logits),
                     "sparse_softmax_cross_entropy: labels do not have the shape of logits without its last "
-                    "axis: labels is i32[1], logits is f32[2,3]");
+                    "axis: labels is i32[1], logits is f32[2,3]; reshape one of them");
   CHECK_THROWS_AS(sparse_softmax_cross_entropy(tensor({0.0, 1.0}), logits), DTypeError);
   CHECK_THROWS_WITH(softmax_cross_entropy(zeros({3}), logits),
                     "softmax_cross_entropy: labels and logits do not have one shape of rank 1 or more: "
-                    "labels is f32[3], logits is f32[2,3]");
+                    "labels is f32[3], logits is f32[2,3]; reshape one of them");
   CHECK_THROWS_WITH(softmax_cross_entropy(zeros({2, 3}, DType::f64), logits),
                     "softmax_cross_entropy: dtypes differ: labels is f64[2,3], logits is f32[2,3]");
   CHECK_THROWS_AS(softmax_cross_entropy(tensor(1.0), tensor(1.0)), ShapeError);
