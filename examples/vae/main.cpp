@@ -43,7 +43,8 @@ double nats(const Cost& c) { return c.pixels.item() + c.point.item(); }
 /// What a digit costs by how dark its pixels are on average: what the autoencoder has to beat.
 double nats_of_means(const Digits& train, const Digits& test) {
   const td::Tensor mean = td::clip(td::mean(train.pixels, {0}), 1e-3, 1 - 1e-3);
-  return td::mean(td::sum(td::sigmoid_cross_entropy(test.pixels, td::log(mean / (1 - mean))), -1)).item();
+  const td::Tensor logits = td::broadcast_to(td::log(mean / (1 - mean)), test.pixels.shape());
+  return td::mean(td::sum(td::sigmoid_cross_entropy(test.pixels, logits), -1)).item();
 }
 
 /// The digits of n · n points of the plane, at quantiles of the normal distribution, side by side in frames.
