@@ -109,7 +109,7 @@ TEST_CASE("a file in the place of another has its mode and owner", "[files]") {
     w.save(folder / "new");
     CHECK((status("new").st_mode & 07777) == 0644);
     fs::create_symlink("old", folder / "link");
-    for (const mode_t mode : {0600, 0640, 0666, 0644, 0400}) {
+    for (const mode_t mode : {0600u, 0640u, 0666u, 0644u, 0400u}) {
       CAPTURE(mode);
       write_text(folder / "old", "of another kind");
       REQUIRE(::chmod((folder / "old").c_str(), mode) == 0);
@@ -150,7 +150,7 @@ TEST_CASE("whatever writes leaves devices, pipes and folders as they are, and sa
     }
     if (op != "training_log") paths.push_back(folder / "missing/x");   // a log makes its folder
     for (const std::string& path : paths)
-      CHECK_THAT(message_of<FileError>([&] { write(path); }),
+      CHECK_THAT(message_of<FileError>([&path, &save = write] { save(path); }),
                  Catch::Matchers::StartsWith(op + ": " + path + ": "));
     CHECK(fs::is_character_file("/dev/null"));
     CHECK(fs::is_character_file("/dev/full"));
