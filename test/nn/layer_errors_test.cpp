@@ -132,8 +132,9 @@ TEST_CASE("lists, summaries and training name the path of a layer", "[layers]") 
                nested(zeros({7, 3}));
              }),
              StartsWith("1/2: Dense of f32[3,1] expects [...,3]"));
-  const nn::Sequential of_functions = {nn::Sequential{relu, [](const Tensor& x) { return x + ones({3}); }}};
-  CHECK_THAT(message_of([&] { of_functions(zeros({2})); }), StartsWith("0/1: add: "));
+  const nn::Sequential of_functions = {relu,
+                                       nn::Sequential{relu, [](const Tensor& x) { return x + ones({3}); }}};
+  CHECK_THAT(message_of([&] { of_functions(zeros({2})); }), StartsWith("1/1: add: "));
 
   const Network network;
   const std::string wrong = "head: Dense of f32[3,1] expects [...,3], got f32[7,2]: matmul: ",
