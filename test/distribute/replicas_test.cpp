@@ -6,6 +6,7 @@
 
 #include "case.h"
 #include "message_of.h"
+#include "optim/any_rule.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
@@ -558,9 +559,7 @@ TEST_CASE("replicas train by every rule, with parts of different sizes", "[threa
   const auto trained = [&](std::string_view rule, const Replicas& replicas) {
     const Variable w(random::normal({6, 3}, {.seed = 4}, DType::f64)),
         table(random::normal({8, 3}, {.seed = 5}, DType::f64));
-    std::vector<Hyperparameter> settings = {{"learning_rate", 0.1}};
-    if (rule == "momentum") settings.push_back({"momentum", 0.9});
-    Optimizer optimizer(rule, settings);
+    Optimizer optimizer = test::optimizer_of(rule);
     replicas.run([&](Replica r) {
       for (int i = 0; i < 5; ++i)
         optimizer.minimize([&] {

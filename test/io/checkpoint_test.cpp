@@ -8,6 +8,7 @@
 #include "case.h"
 #include "core/bytes.h"
 #include "message_of.h"
+#include "optim/any_rule.h"
 #include "tape/variable.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/moving_average.h"
@@ -188,11 +189,6 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
 }
 
 namespace {
-
-Optimizer optimizer_of(std::string_view rule) {
-  return rule == "momentum" ? Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}})
-                            : Optimizer(rule, {{"learning_rate", 0.1}});
-}
 
 /// A training run with dense and sparse gradients that depend on the step.
 struct Training {

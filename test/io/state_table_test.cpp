@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "message_of.h"
+#include "optim/any_rule.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/nn.h"
@@ -96,10 +97,7 @@ std::function<Subject(DType)> beside_weights(const Make& make, const Step& step)
 std::vector<Row> optimizers() {
   std::vector<Row> rows;
   for (const std::string_view rule : Optimizer::rules()) {
-    const auto make = [rule](const Weights&) {
-      return rule == "momentum" ? Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}})
-                                : Optimizer(rule, {{"learning_rate", 0.1}});
-    };
+    const auto make = [rule](const Weights&) { return optimizer_of(rule); };
     rows.push_back(
         {std::string(rule), kFloats, beside_weights(make, [](Optimizer& o, const Weights& w, std::int64_t i) {
            o.apply_gradients(w.gradients(i));

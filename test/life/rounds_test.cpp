@@ -6,6 +6,7 @@
 
 #include "faults/faulty_memory.h"
 #include "nn/every_layer.h"
+#include "optim/any_rule.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/dataset.h"
@@ -297,10 +298,8 @@ TEST_CASE("layers that come and go leave nothing", "[life]") {
 TEST_CASE("optimizers that come and go leave nothing", "[life]") {
   for (const std::string_view rule : Optimizer::rules())
     check_flat(std::string(rule), [rule] {
-      std::vector<Hyperparameter> settings = {{"learning_rate", 0.1}};
-      if (rule == "momentum") settings.push_back({"momentum", 0.9});
       const Variable v(ones({4})), table(ones({5, 2}));
-      Optimizer optimizer(rule, settings);
+      Optimizer optimizer = optimizer_of(rule);
       for (int i = 0; i < 2; ++i)
         optimizer.minimize([&] { return quadratic(v) + sum(gather(table, tensor({1, 3}))); });
     });

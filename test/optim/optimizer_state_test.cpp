@@ -5,6 +5,7 @@
 
 #include "core/bytes.h"
 #include "message_of.h"
+#include "optim/any_rule.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
@@ -15,13 +16,6 @@ using Catch::Matchers::Equals;
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// An optimizer with values for the hyperparameters that have no default.
-Optimizer make(std::string_view rule) {
-  const bool has_rate = rule != "momentum";
-  return has_rate ? Optimizer(rule, {{"learning_rate", 0.1}})
-                  : Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}});
-}
 
 void steps(Optimizer& optimizer, const Variable& a, const Variable& b, int begin, int end) {
   for (int i = begin; i < end; ++i) {
@@ -45,13 +39,13 @@ TEST_CASE("an optimizer that takes over another's state goes on as that one", "[
     const Tensor start_a = linspace(1, 2, 5, DType::f64),
                  start_b = reshape(linspace(-1, 1, 12, DType::f64), {4, 3});
     const Variable a(start_a), b(start_b);
-    Optimizer whole = make(rule);
+    Optimizer whole = optimizer_of(rule);
     steps(whole, a, b, 0, 6);
 
     const Variable c(start_a), d(start_b);
-    Optimizer first = make(rule);
+    Optimizer first = optimizer_of(rule);
     steps(first, c, d, 0, 3);
-    Optimizer second = make(rule);
+    Optimizer second = optimizer_of(rule);
     second.restore(first.state());
     CHECK(second.iterations() == 3);
     steps(second, c, d, 3, 6);
@@ -62,7 +56,7 @@ TEST_CASE("an optimizer that takes over another's state goes on as that one", "[
     for (const SavedScalar& n : whole.state().scalars)
       CHECK(second.scalar(n.name) == n.value);
 
-    Optimizer third = make(rule);
+    Optimizer third = optimizer_of(rule);
     steps(third, c, d, 0, 1);   // so that slots exist
     third.set_weights(whole.weights());
     for (const std::string& name : whole.slot_names())

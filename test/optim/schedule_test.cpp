@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "message_of.h"
+#include "optim/any_rule.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
@@ -122,8 +123,7 @@ TEST_CASE("every rule takes a learning rate that begins at 0", "[optimizer]") {
     for (const DType t : {DType::f32, DType::f64, DType::bf16}) {
       const Variable x(full({9}, 2, t));
       const Scheduled rate = schedule::warm_up(2, 0.125);
-      Optimizer optimizer = rule == "momentum" ? Optimizer(rule, {{"learning_rate", rate}, {"momentum", 0.5}})
-                                               : Optimizer(rule, {{"learning_rate", rate}});
+      Optimizer optimizer = optimizer_of(rule, rate, 0.5);
       optimizer.apply_gradients({{full({9}, 0.5, t), x}});
       if (rule != "adagrad_da")   // makes x anew from the sums
         CHECK(astype(x, DType::f64).to_vector() == Values(9, 2));

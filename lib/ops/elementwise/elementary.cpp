@@ -285,9 +285,8 @@ constexpr Op table[] = {
      .rule = partials(partial::of_atan_slope)},
 
     {.name = "asinh_slope",
-     .doc = "The derivative of asinh, 1 / √(1 + x²), computed without overflow; for complex x as 1 / (√(1 + "
-            "ix) √(1 - "
-            "ix)).",
+     .doc = "The derivative of asinh, 1 / √(1 + x²), computed without overflow; for complex x as "
+            "1 / (√(1 + ix) √(1 - ix)).",
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return asinh_slope(x); }),
