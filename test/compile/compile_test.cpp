@@ -521,3 +521,18 @@ TEST_CASE("a square and the sum behind it have the bits of eager", "[recorded]")
       CHECK(same_bits(eager[i], replayed[i]));
   }
 }
+
+TEST_CASE("a watcher sees the variables of a replay, whether the result depends on them or not",
+          "[recorded]") {
+  const Variable used(tensor(2.0)), unused(tensor(3.0)), assigned(tensor(0.0));
+  const auto f = compile([&](const Tensor& x) {
+    const Tensor ignored = unused * x;
+    assigned.assign(x);
+    return used * x;
+  });
+  for (int call = 0; call < 3; ++call) {
+    const VariableWatcher watcher;
+    f(tensor(5.0));
+    CHECK(watcher.watched_variables() == std::vector<Variable>{used, unused, assigned});
+  }
+}

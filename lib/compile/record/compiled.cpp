@@ -85,11 +85,12 @@ struct Signature {
 
 class Entry {
  public:
-  Entry(const Arguments& x, Program program, std::shared_ptr<const void> s)
-      : signature(x), plan(std::move(program)), structure(std::move(s)) {}
+  Entry(const Arguments& x, Program program, Tracer::Variables v, std::shared_ptr<const void> s)
+      : signature(x), plan(std::move(program)), variables(std::move(v)), structure(std::move(s)) {}
 
   Signature signature;
   Plan plan;
+  Tracer::Variables variables;
   std::shared_ptr<const void> structure;   // of the result
   std::size_t number = 0;                  // among the programs of the function
   std::atomic<std::int64_t> calls{0};
@@ -206,7 +207,7 @@ struct Programs::State {
     return std::any_of(makers.begin(), makers.end(), [&](const Signature& s) { return s.matches(x); });
   }
   void note_made_variables(const Arguments& x, bool again);
-  void add(const Arguments& x, Program program, std::shared_ptr<const void> structure);
+  void add(const Arguments& x, Program program, const Tracer& tracer, std::shared_ptr<const void> structure);
   void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
   void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
   void check_replay(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
@@ -239,7 +240,7 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
     if (tracer.made_variables())
       note_made_variables(x, had_made_variables);
     else
-      add(x, std::move(program), r.structure);
+      add(x, std::move(program), tracer, r.structure);
   } catch (const std::bad_alloc&) {}
   return r;
 }
@@ -253,8 +254,9 @@ void Programs::State::note_made_variables(const Arguments& x, bool again) {
   makers.push_back(std::move(signature));
 }
 
-void Programs::State::add(const Arguments& x, Program program, std::shared_ptr<const void> structure) {
-  auto entry = std::make_shared<Entry>(x, std::move(program), std::move(structure));
+void Programs::State::add(const Arguments& x, Program program, const Tracer& tracer,
+                          std::shared_ptr<const void> structure) {
+  auto entry = std::make_shared<Entry>(x, std::move(program), tracer.variables(), std::move(structure));
   if (entry->plan.fault) report_fault(options.name, *entry->plan.fault);
   const std::lock_guard lock(mutex);
   if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
@@ -265,6 +267,9 @@ void Programs::State::add(const Arguments& x, Program program, std::shared_ptr<c
 
 void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& y) {
   e.calls.fetch_add(1, std::memory_order_relaxed);
+  if (thread_state.notes) [[unlikely]]
+    for (const auto& [address, weak] : e.variables)
+      if (const auto cell = weak.lock()) detail::note_access(*cell);
   const compiled::BorrowedWorkspace workspace(workspaces_);
   compiled::Replay& replay = workspace->replay(e.number, e.plan);
   if (!thread_state.observer) [[likely]]

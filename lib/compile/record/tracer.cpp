@@ -539,7 +539,8 @@ void Tracer::change_variables() {
 
 // A kernel that is called again would do it at another time: variables get their values at the end of a
 // replay.
-void Tracer::note_variable(const detail::VariableCell& cell) {
+void Tracer::note_variable(detail::VariableCell& cell) {
+  variables_.try_emplace(&cell, cell.weak_from_this());
   for (Attempt* a = attempt_; a; a = a->around)
     a->used_variables = true;
   if (blind_ && call_)

@@ -1,5 +1,6 @@
 // Tracer: sees a function run, and writes the program that computes the same.
 #pragma once
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,6 +13,8 @@ namespace tapedeck::compiled {
 
 class Tracer final : public Trace {
  public:
+  using Variables = std::map<const detail::VariableCell*, std::weak_ptr<detail::VariableCell>>;
+
   /// What the function may do: read tensors and keys that it is not called with; call what has a state on the
   /// host, such as an optimizer.
   struct Allowed {
@@ -28,6 +31,8 @@ class Tracer final : public Trace {
   Program finish(std::span<const Tensor> outputs);
   /// Whether variables were made.
   bool made_variables() const { return made_variables_; }
+  /// The variables that were read or changed, also those that no node of the program is about.
+  const Variables& variables() const { return variables_; }
 
   void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) override;
   void on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) override;
@@ -95,7 +100,7 @@ class Tracer final : public Trace {
   void act_on_variables();
   void require_operand(const Tensor& x);
   void require_own_key(std::uint64_t source);
-  void note_variable(const detail::VariableCell& cell);
+  void note_variable(detail::VariableCell& cell);
   void own(Tensor& result);
   void require_given(std::string_view name, std::span<const Access> given, KeyId key);
   std::vector<Access> operands_of(const Call& c);
@@ -133,6 +138,7 @@ class Tracer final : public Trace {
   const Call* call_ = nullptr;                // of the kernel that runs
   const Tensor* result_ = nullptr;            // its first
   const kernels::MapKernel* map_ = nullptr;   // what that kernel is
+  Variables variables_;
   bool made_variables_ = false;
   std::string refused_;   // what the function was told, and may have caught
 };

@@ -331,7 +331,6 @@ void Replay::run(const ProductSum& n, Bound& b) {
 }
 
 void Replay::run(const ReadNode& n, Bound&) {
-  detail::note_access(*n.cell);
   fill(n.out, n.cell->value);
   const Home& home = plan_.homes[n.out];
   if (home.held && home.in == Home::In::borrowed) held_.push_back(n.cell->value);
@@ -339,7 +338,6 @@ void Replay::run(const ReadNode& n, Bound&) {
 
 // Allocates what the variable will need, so that either all variables are assigned or none.
 void Replay::run(const StoreNode& n, Bound& b) {
-  detail::note_access(*n.cell);
   const Tensor& value = b.x[0];
   if (n.cell->value.raw() == value.raw()) return;
   pending_.push_back({&b, n.cell->value.unique() ? Tensor() : allocate(value.spec())});
