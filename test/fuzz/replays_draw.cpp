@@ -138,13 +138,19 @@ class Drawer {
     return -1;
   }
   int floats(const Tensors& slots) { return slot(slots, is_float); }
-  static bool broadcasts(const Tensor& a, const Tensor& b) {
-    const Shape &s = a.shape(), &t = b.shape();
-    for (int i = 1; i <= std::min(s.ndim(), t.ndim()); ++i) {
-      const std::int64_t u = s[s.ndim() - i], v = t[t.ndim() - i];
-      if (u != v && u != 1 && v != 1) return false;
+  // Whether shapes go together, and what they give is not so large that an op on it takes all memory.
+  static bool broadcasts(std::initializer_list<Shape> shapes) {
+    std::int64_t size = 1;
+    for (int i = 1; i <= Shape::kMaxRank && size <= kMostOfLarge; ++i) {
+      std::int64_t extent = 1;
+      for (const Shape& s : shapes) {
+        const std::int64_t e = i <= s.ndim() ? s[s.ndim() - i] : 1;
+        if (extent != 1 && e != 1 && e != extent) return false;
+        if (e != 1) extent = e;
+      }
+      size *= extent;
     }
-    return true;
+    return size <= kMostOfLarge;
   }
 
   bool draw_node(Node& n, std::vector<Node>& nodes, Tensors& slots, const Scope& scope) {
@@ -273,7 +279,8 @@ class Drawer {
           return true;
         }
         const int b = slot(slots, [&](const Tensor& x) {
-          return suits(x) && broadcasts(x, at(a)) && (x.dtype() == at(a).dtype() || d_.chance(30)) &&
+          return suits(x) && broadcasts({x.shape(), at(a).shape()}) &&
+                 (x.dtype() == at(a).dtype() || d_.chance(30)) &&
                  (name != "map" || x.dtype() == at(a).dtype());
         });
         n.slots = {a, b};
@@ -282,9 +289,15 @@ class Drawer {
       case Form::choose: {
         const int c = slot(slots, bools);
         if (c < 0) return false;
-        const auto suits = [&](const Tensor& x) { return is_float(x) && broadcasts(x, at(c)); };
-        n.slots = {c, slot(slots, suits), slot(slots, suits)};
-        return n.slots[1] >= 0 && n.slots[2] >= 0;
+        Shape other = at(c).shape();
+        const auto suits = [&](const Tensor& x) {
+          return is_float(x) && broadcasts({x.shape(), other, at(c).shape()});
+        };
+        const int a = slot(slots, suits);
+        if (a < 0) return false;
+        other = at(a).shape();
+        n.slots = {c, a, slot(slots, suits)};
+        return n.slots[2] >= 0;
       }
       case Form::reduce: {
         const int a = floats(slots);
