@@ -97,7 +97,7 @@ int train_in_process(const std::string& folder, std::int64_t steps, std::int64_t
 }
 
 td::NamedTensors tensors_of(const std::string& folder, std::int64_t step) {
-  return td::load_safetensors(td::CheckpointFolder(folder).path_of(step)).tensors;
+  return td::load_safetensors(td::CheckpointFolder(folder).path_of(step));
 }
 
 bool same_bits(const td::NamedTensors& a, const td::NamedTensors& b) {

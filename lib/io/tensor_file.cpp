@@ -125,12 +125,16 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
   write_tensors({"save_safetensors", path}, tensors, metadata);
 }
 
-TensorFile load_safetensors(const std::string& path) {
+NamedTensors load_safetensors(const std::string& path) {
   const TensorReader reader({"load_safetensors", path});
-  TensorFile file{{}, reader.metadata()};
+  NamedTensors tensors;
   for (const StoredTensor& stored : reader.tensors())
-    file.tensors.emplace_hint(file.tensors.end(), stored.name, reader.read(stored));
-  return file;
+    tensors.emplace_hint(tensors.end(), stored.name, reader.read(stored));
+  return tensors;
+}
+
+Metadata load_safetensors_metadata(const std::string& path) {
+  return TensorReader({"load_safetensors_metadata", path}).metadata();
 }
 
 }   // namespace tapedeck

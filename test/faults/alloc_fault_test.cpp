@@ -603,7 +603,7 @@ struct Training {
   }
   NamedTensors state(const TemporaryFolder& folder) const {
     checkpoint.save(folder / "state");
-    return load_safetensors(folder / "state").tensors;
+    return load_safetensors(folder / "state");
   }
 };
 
@@ -679,7 +679,7 @@ TEST_CASE("out of memory while files are read", "[fault]") {
   if (has_npz()) save_npz(folder / "z", tensors);
   write_text(folder / "c", "a,b\n1,2\n3,4\n5,6\n");
   const std::function<NamedTensors()> loads[] = {
-      [&] { return load_safetensors(folder / "s").tensors; },
+      [&] { return load_safetensors(folder / "s"); },
       [&] {
         return has_npz() ? load_npz(folder / "z") : NamedTensors{{"y", load_npy(folder / "y")}};
       },

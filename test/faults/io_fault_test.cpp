@@ -123,7 +123,7 @@ const Format kFormats[] = {
      [](const std::string& path, const Tensor& a, const Tensor& b) {
        save_safetensors(path, {{"a", a}, {"b", b}});
      },
-     [](const std::string& path) { return load_safetensors(path).tensors.at("a"); }},
+     [](const std::string& path) { return load_safetensors(path).at("a"); }},
     {"save_npy", "load_npy",
      [](const std::string& path, const Tensor& a, const Tensor&) { save_npy(path, a); }, load_npy},
     {"save", "restore",

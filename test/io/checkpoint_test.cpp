@@ -67,7 +67,7 @@ TEST_CASE("a checkpoint brings everything back", "[checkpoint]") {
   CHECK(report.restored == Names{"dense/bias", "dense/kernel", "history", "key", "rate", "step"});
   CHECK((report.missing.empty() && report.extra.empty() && report.different.empty()));
   CHECK(report.metadata.at("note") == "good");
-  CHECK(load_safetensors(path).tensors.at("step").item<std::int64_t>() == first.step);
+  CHECK(load_safetensors(path).at("step").item<std::int64_t>() == first.step);
 }
 
 TEST_CASE("saving is not recorded, and restored variables are updated in place", "[checkpoint]") {
@@ -143,7 +143,7 @@ TEST_CASE("a restore that fails leaves everything as it was", "[checkpoint][erro
       [&](const Tensor& x) { x.item() == 7 ? void(thing = x) : throw ArgumentError("not this one"); });
   third.checkpoint.save(path);
   const std::string initial = third.state();
-  NamedTensors changed = load_safetensors(path).tensors;
+  NamedTensors changed = load_safetensors(path);
   changed["zz"] = tensor(8.0), changed["step"] = tensor(std::int64_t{5});
   changed["history"] = tensor({9.0, 1.0});
   save_safetensors(path, changed);
@@ -359,7 +359,7 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   run.run(2);
   run.checkpoint.save(folder / "x");
   Names names;
-  for (const auto& [name, tensor] : load_safetensors(folder / "x").tensors)
+  for (const auto& [name, tensor] : load_safetensors(folder / "x"))
     if (name.find('/') != std::string::npos) names.push_back(name);
   CHECK(names == Names{"accumulator/count",
                        "accumulator/table/indices",
@@ -398,7 +398,7 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   const std::string state = run.state(folder);
   const auto restored = [&](const std::string& name, const Tensor& x,
                             RestoreMode mode = RestoreMode::strict) {
-    NamedTensors changed = load_safetensors(folder / "state").tensors;
+    NamedTensors changed = load_safetensors(folder / "state");
     changed["step"] = tensor(std::int64_t{77});
     x.defined() ? void(changed[name] = x) : void(changed.erase(name));
     save_safetensors(folder / "changed", changed);
@@ -477,17 +477,17 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   Training training("adam");
   training.run(1);
   training.checkpoint.save(folder / "x");
-  const TensorFile file = load_safetensors(folder / "x");
+  const NamedTensors saved = load_safetensors(folder / "x");
   Names names;
-  for (const auto& [name, tensor] : file.tensors)
+  for (const auto& [name, tensor] : saved)
     names.push_back(name);
   CHECK(names == Names{"key", "optimizer/beta1_power", "optimizer/beta2_power", "optimizer/iterations",
                        "optimizer/table/m", "optimizer/table/v", "optimizer/w/m", "optimizer/w/v", "step",
                        "table", "w"});
-  CHECK(file.tensors.at("optimizer/iterations").item() == 1);
+  CHECK(saved.at("optimizer/iterations").item() == 1);
 
   // A slot of a different shape, and a missing one.
-  NamedTensors changed = file.tensors;
+  NamedTensors changed = saved;
   changed["optimizer/w/m"] = zeros({4});
   changed.erase("optimizer/w/v"), changed.erase("optimizer/beta1_power");
   save_safetensors(folder / "x", changed);
@@ -503,7 +503,7 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   CHECK(training.optimizer.iterations() == 1);
   CHECK(training.optimizer.slot(training.w, "m").defined());
 
-  changed = file.tensors;
+  changed = saved;
   changed["optimizer/iterations"] = tensor(0.5, DType::f64);
   save_safetensors(folder / "x", changed);
   const std::string second = training.state(folder);
@@ -518,7 +518,7 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
         if (x.item() != 0) throw ArgumentError("not this one");
       });
   const std::string third = training.state(folder);
-  changed = load_safetensors(folder / "state").tensors;
+  changed = load_safetensors(folder / "state");
   changed["zz"] = tensor(1.0), changed["optimizer/iterations"] = tensor(9.0, DType::f64),
   changed["optimizer/w/m"] = zeros({5});
   save_safetensors(folder / "x", changed);

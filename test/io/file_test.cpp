@@ -39,7 +39,7 @@ const Writer kWriters[] = {
      [](const std::string& path) {
        save_safetensors(path, {{"x", tensor({1.0, 2.0})}});
      },
-     [](const std::string& path) { return load_safetensors(path).tensors.at("x"); }},
+     [](const std::string& path) { return load_safetensors(path).at("x"); }},
     {"save",
      [](const std::string& path) {
        Tensor x = tensor({1.0, 2.0});
@@ -47,7 +47,7 @@ const Writer kWriters[] = {
        checkpoint.add("x", x);
        checkpoint.save(path);
      },
-     [](const std::string& path) { return load_safetensors(path).tensors.at("x"); }},
+     [](const std::string& path) { return load_safetensors(path).at("x"); }},
     {"write_html",
      [](const std::string& path) {
        GradientTape tape;
@@ -224,7 +224,7 @@ TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") 
           "save_npz: " + (folder / "x.npz") + ": the name \"a\\x00b\" has a NUL byte");
   CHECK(folder.files() == 0);
   save_safetensors(folder / "x", tensors);
-  CHECK(load_safetensors(folder / "x").tensors.begin()->first == tensors.begin()->first);
+  CHECK(load_safetensors(folder / "x").begin()->first == tensors.begin()->first);
 }
 
 TEST_CASE("a log goes on behind its last line, and leaves what is no log as it is", "[files]") {

@@ -73,18 +73,18 @@ TEST_CASE("safetensors: every dtype comes back", "[safetensors]") {
   const NamedTensors all = one_of_each();
   const Metadata texts = {{"format", "pt"}, {"note", "two\nlines"}};
   save_safetensors(path, all, texts);
-  const TensorFile back = load_safetensors(path);
-  CHECK(back.metadata == texts);
-  REQUIRE(back.tensors.size() == all.size());
+  const NamedTensors back = load_safetensors(path);
+  CHECK(load_safetensors_metadata(path) == texts);
+  REQUIRE(back.size() == all.size());
   for (const auto& [name, tensor] : all) {
     INFO(name);
-    REQUIRE(back.tensors.contains(name));
-    CHECK(same_bytes(tensor, back.tensors.at(name)));
+    REQUIRE(back.contains(name));
+    CHECK(same_bytes(tensor, back.at(name)));
   }
   CHECK(folder.files() == 1);
 
   save_safetensors(path, {});
-  CHECK(load_safetensors(path).tensors.empty());
+  CHECK(load_safetensors(path).empty());
 }
 
 // nlohmann's parser says what is JSON, but for a NUL, which ends a text there.
@@ -98,7 +98,7 @@ TEST_CASE("a header is JSON, or an error", "[safetensors]") {
     return loaded.message("{\"x\":" + part + "," + text.substr(text.find('{') + 1), "");
   };
   CHECK(message(header) == "no error");
-  const NamedTensors tensors = load_safetensors(loaded.path).tensors;
+  const NamedTensors tensors = load_safetensors(loaded.path);
   CHECK((tensors.size() == 4 && tensors.contains("a\"\u00e9\n") && tensors.contains("\u00e9")));
   const random::Key key{.seed = 1};
   const std::string_view alphabet("{}[]\",:\\u0123+-.eEtrfalsn \n\x1f\x7f\x80\xc3\xff");
@@ -155,7 +155,7 @@ TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]
                            std::string("\0\0\x80?\0\0\0@", 8))
                        .replace(8, 1, "{")
                        .replace(9, 1, " "));
-  CHECK(load_safetensors(path).tensors.at("w").to_vector() == std::vector<double>{1, 2});
+  CHECK(load_safetensors(path).at("w").to_vector() == std::vector<double>{1, 2});
 }
 
 TEST_CASE("safetensors: every damaged bit is seen", "[safetensors]") {
@@ -304,6 +304,6 @@ TEST_CASE("safetensors: a file of very many tensors", "[safetensors]") {
     x = tensor(1.0);
   alarm(60);
   save_safetensors(path, tensors);
-  CHECK(load_safetensors(path).tensors.size() == tensors.size());
+  CHECK(load_safetensors(path).size() == tensors.size());
   alarm(0);
 }

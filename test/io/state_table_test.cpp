@@ -236,23 +236,22 @@ std::vector<Row> layers() {
   const random::Key key = {.seed = 3};
   return {
       layer("dense", {4, 3}, [=](DType t) { return nn::Dense(3, 2, key, {.dtype = t}); }),
-      layer("conv1d", {2, 5, 3}, [=](DType t) { return nn::Conv1d(3, 2, 3, key, {}, {.dtype = t}); }),
-      layer("conv2d", {2, 5, 5, 3}, [=](DType t) { return nn::Conv2d(3, 2, 3, key, {}, {.dtype = t}); }),
-      layer("conv3d", {1, 4, 4, 4, 3}, [=](DType t) { return nn::Conv3d(3, 2, 3, key, {}, {.dtype = t}); }),
+      layer("conv1d", {2, 5, 3}, [=](DType t) { return nn::Conv1d(3, 2, 3, key, {.dtype = t}); }),
+      layer("conv2d", {2, 5, 5, 3}, [=](DType t) { return nn::Conv2d(3, 2, 3, key, {.dtype = t}); }),
+      layer("conv3d", {1, 4, 4, 4, 3}, [=](DType t) { return nn::Conv3d(3, 2, 3, key, {.dtype = t}); }),
       layer("conv2d_transpose", {2, 3, 3, 3},
-            [=](DType t) { return nn::Conv2dTranspose(3, 2, 3, key, {}, {.dtype = t}); }),
+            [=](DType t) { return nn::Conv2dTranspose(3, 2, 3, key, {.dtype = t}); }),
       layer(
-          "layer_norm", {4, 6}, [](DType t) { return nn::LayerNorm(6, 1e-5, t); }, kFloats),
+          "layer_norm", {4, 6}, [](DType t) { return nn::LayerNorm(6, {.dtype = t}); }, kFloats),
       layer(
-          "rms_norm", {4, 6}, [](DType t) { return nn::RMSNorm(6, 1e-6, t); }, kFloats),
+          "rms_norm", {4, 6}, [](DType t) { return nn::RMSNorm(6, {.dtype = t}); }, kFloats),
       layer(
-          "group_norm", {2, 3, 6}, [](DType t) { return nn::GroupNorm(2, 6, 1e-5, t); }, kFloats),
+          "group_norm", {2, 3, 6}, [](DType t) { return nn::GroupNorm(2, 6, {.dtype = t}); }, kFloats),
       layer(
           "batch_norm", {8, 6}, [](DType t) { return nn::BatchNorm(6, {.dtype = t}); }, kFloats),
       layer("lstm", {2, 4, 3}, [=](DType t) { return nn::Lstm(3, 2, key, {.dtype = t}); }),
       layer("gru", {2, 4, 3}, [=](DType t) { return nn::Gru(3, 2, key, {.dtype = t}); }),
-      layer("attention", {2, 4, 4},
-            [=](DType t) { return nn::MultiHeadAttention(4, 2, key, {.projections = {.dtype = t}}); }),
+      layer("attention", {2, 4, 4}, [=](DType t) { return nn::MultiHeadAttention(4, 2, key, {.dtype = t}); }),
       layer("sequential", {4, 3},
             [=](DType t) {
               return nn::Sequential{nn::Dense(3, 4, key, {.dtype = t}), nn::BatchNorm(4, {.dtype = t}), tanh,
@@ -507,7 +506,7 @@ TEST_CASE("which kind of object a file has is said, and may be left out", "[chec
   adamw->rule.restore(state);
   CHECK(adamw->rule.iterations() == 1);
   // As versions before this one, and other libraries, write files.
-  save_safetensors(path, load_safetensors(path).tensors);
+  save_safetensors(path, load_safetensors(path));
   adamw->rule.restore(AdamW().state());
   c.restore(path);
   CHECK(adamw->rule.iterations() == 1);

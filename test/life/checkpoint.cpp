@@ -65,8 +65,7 @@ struct Format {
   void (*save)(std::int64_t k, const std::string& path);
   td::NamedTensors (*load)(const std::string& path);
 };
-const Format kCheckpoint = {"checkpoint", 500, save_state,
-                            [](const std::string& path) { return td::load_safetensors(path).tensors; }};
+const Format kCheckpoint = {"checkpoint", 500, save_state, td::load_safetensors};
 const Format kFormats[] = {
     // the last needs libzip
     kCheckpoint,
