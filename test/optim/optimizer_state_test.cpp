@@ -1,9 +1,8 @@
 // The state of an optimizer between steps: read by name, saved as a whole, restored at once, slot by slot, or
 // before its variables exist.
 #include <catch2/catch.hpp>
-#include <cstring>
 
-#include "core/bytes.h"
+#include "closeness.h"
 #include "message_of.h"
 #include "optim/any_rule.h"
 #include "tapedeck/tapedeck.h"
@@ -25,10 +24,6 @@ void steps(Optimizer& optimizer, const Variable& a, const Variable& b, int begin
          {IndexedSlices{cos(reshape(arange(6, DType::f64), {2, 3}) * phase), tensor({i % 4, 1}), Shape{4, 3}},
           b}});
   }
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
 }   // namespace
