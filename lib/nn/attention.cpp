@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "nn/in_layer.h"
+#include "nn/variables_of.h"
 #include "tapedeck/nn/new_variables.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
@@ -115,11 +116,11 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t width_, std::int64_t heads_,
       heads(heads_),
       causal(o.causal),
       dropout(o.dropout),
-      query(projection(width, width, heads, random_key.split(0), o.projections)),
+      query(projection(width, width, heads, random_key.split(0), variables_of(o))),
       key(projection(o.memory_width == 0 ? width : o.memory_width, width, heads, random_key.split(1),
-                     o.projections)),
-      value(projection(key.inputs, width, heads, random_key.split(2), o.projections)),
-      output(projection(width, width, heads, random_key.split(3), o.projections)) {}
+                     variables_of(o))),
+      value(projection(key.inputs, width, heads, random_key.split(2), variables_of(o))),
+      output(projection(width, width, heads, random_key.split(3), variables_of(o))) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call) const {
   return in_layer({this, "MultiHeadAttention", query.kernel, "batch,queries,#", width}, x, [&] {

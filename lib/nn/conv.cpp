@@ -3,6 +3,7 @@
 
 #include "core/format.h"
 #include "nn/in_layer.h"
+#include "nn/variables_of.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -46,6 +47,17 @@ Tensor convolved(const L& layer, std::string_view type, const Tensor& x, const F
                   x, [&] { return with_bias(layer, type, f()); });
 }
 
+// The options of the op, which stand among those of the layer.
+template <class Window, class Options> Window window_of(const Options& o) {
+  Window w{.dilation = o.dilation, .padding = o.padding, .groups = o.groups, .layout = o.layout};
+  if constexpr (requires { w.stride; })
+    w.stride = o.stride;
+  else
+    w.strides = o.strides;
+  if constexpr (requires { w.size; }) w.size = o.size;
+  return w;
+}
+
 // A sequence as an image of one row.
 HeightWidth in_a_row(std::int64_t n) { return {1, n}; }
 Conv2dTransposeOptions in_a_row(const Conv1dTransposeOptions& o) {
@@ -61,27 +73,26 @@ Conv2dTransposeOptions in_a_row(const Conv1dTransposeOptions& o) {
 }   // namespace
 
 Conv1d::Conv1d(std::int64_t inputs_, std::int64_t outputs_, std::int64_t size, random::Key key,
-               const Conv1dOptions& window_, const LayerOptions& options)
+               const Conv1dLayerOptions& options)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_),
+      window(window_of<Conv1dOptions>(options)),
       kernel(detail::new_kernel("conv1d", kernel_shape("conv1d", {size}, inputs, outputs, window.groups),
-                                key.split(0), options)),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
+                                key.split(0), variables_of(options))),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
 Tensor Conv1d::operator()(const Tensor& x) const {
   return convolved(*this, "Conv1d", x, [&] { return conv1d(x, kernel, window); });
 }
 
 Conv1dTranspose::Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, std::int64_t size,
-                                 random::Key key, const Conv1dTransposeOptions& window_,
-                                 const LayerOptions& options)
+                                 random::Key key, const Conv1dTransposeLayerOptions& options)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_),
+      window(window_of<Conv1dTransposeOptions>(options)),
       kernel(detail::new_kernel("conv1d_transpose",
                                 kernel_shape("conv1d_transpose", {size}, outputs, inputs, window.groups),
-                                key.split(0), options)),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
+                                key.split(0), variables_of(options))),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
 Tensor Conv1dTranspose::operator()(const Tensor& x) const {
   const int row = window.layout == Layout::nchw ? -2 : -3;   // where the axis of rows is put
   return convolved(*this, "Conv1dTranspose", x, [&] {
@@ -90,58 +101,56 @@ Tensor Conv1dTranspose::operator()(const Tensor& x) const {
 }
 
 Conv2d::Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size, random::Key key,
-               const Conv2dOptions& window_, const LayerOptions& options)
+               const Conv2dLayerOptions& options)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_),
+      window(window_of<Conv2dOptions>(options)),
       kernel(detail::new_kernel(
           "conv2d", kernel_shape("conv2d", {size.height, size.width}, inputs, outputs, window.groups),
-          key.split(0), options)),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
+          key.split(0), variables_of(options))),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
 Tensor Conv2d::operator()(const Tensor& x) const {
   return convolved(*this, "Conv2d", x, [&] { return conv2d(x, kernel, window); });
 }
 
 Conv2dTranspose::Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size,
-                                 random::Key key, const Conv2dTransposeOptions& window_,
-                                 const LayerOptions& options)
+                                 random::Key key, const Conv2dTransposeLayerOptions& options)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_),
+      window(window_of<Conv2dTransposeOptions>(options)),
       kernel(detail::new_kernel(
           "conv2d_transpose",
           kernel_shape("conv2d_transpose", {size.height, size.width}, outputs, inputs, window.groups),
-          key.split(0), options)),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
+          key.split(0), variables_of(options))),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
 Tensor Conv2dTranspose::operator()(const Tensor& x) const {
   return convolved(*this, "Conv2dTranspose", x, [&] { return conv2d_transpose(x, kernel, window); });
 }
 
 Conv3d::Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth size, random::Key key,
-               const Conv3dOptions& window_, const LayerOptions& options)
+               const Conv3dLayerOptions& options)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_),
+      window(window_of<Conv3dOptions>(options)),
       kernel(detail::new_kernel(
           "conv3d",
           kernel_shape("conv3d", {size.depth, size.height, size.width}, inputs, outputs, window.groups),
-          key.split(0), options)),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
+          key.split(0), variables_of(options))),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
 Tensor Conv3d::operator()(const Tensor& x) const {
   return convolved(*this, "Conv3d", x, [&] { return conv3d(x, kernel, window); });
 }
 
 Conv3dTranspose::Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth size,
-                                 random::Key key, const Conv3dTransposeOptions& window_,
-                                 const LayerOptions& options)
+                                 random::Key key, const Conv3dTransposeLayerOptions& options)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_),
+      window(window_of<Conv3dTransposeOptions>(options)),
       kernel(detail::new_kernel("conv3d_transpose",
                                 kernel_shape("conv3d_transpose", {size.depth, size.height, size.width},
                                              outputs, inputs, window.groups),
-                                key.split(0), options)),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), options)) {}
+                                key.split(0), variables_of(options))),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
 Tensor Conv3dTranspose::operator()(const Tensor& x) const {
   return convolved(*this, "Conv3dTranspose", x, [&] { return conv3d_transpose(x, kernel, window); });
 }

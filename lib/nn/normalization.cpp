@@ -11,18 +11,20 @@
 
 namespace tapedeck::nn {
 
-LayerNorm::LayerNorm(std::int64_t size_, double epsilon_, DType dtype)
+LayerNorm::LayerNorm(std::int64_t size_, const LayerNormOptions& options)
     : size(size_),
-      epsilon(epsilon_),
-      scale(detail::new_constant("layer_norm", "scale", size, 1, dtype)),
-      offset(detail::new_constant("layer_norm", "offset", size, 0, dtype)) {}
+      epsilon(options.epsilon),
+      scale(detail::new_constant("layer_norm", "scale", size, 1, options.dtype)),
+      offset(detail::new_constant("layer_norm", "offset", size, 0, options.dtype)) {}
 Tensor LayerNorm::operator()(const Tensor& x) const {
   return in_layer({this, "LayerNorm", scale, "...,#", size}, x,
                   [&] { return detail::noted(this, "LayerNorm", layer_norm(x, scale, offset, epsilon)); });
 }
 
-RMSNorm::RMSNorm(std::int64_t size_, double epsilon_, DType dtype)
-    : size(size_), epsilon(epsilon_), scale(detail::new_constant("rms_norm", "scale", size, 1, dtype)) {}
+RMSNorm::RMSNorm(std::int64_t size_, const RMSNormOptions& options)
+    : size(size_),
+      epsilon(options.epsilon),
+      scale(detail::new_constant("rms_norm", "scale", size, 1, options.dtype)) {}
 Tensor RMSNorm::operator()(const Tensor& x) const {
   return in_layer({this, "RMSNorm", scale, "...,#", size}, x, [&] {
     if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
@@ -32,12 +34,12 @@ Tensor RMSNorm::operator()(const Tensor& x) const {
   });
 }
 
-GroupNorm::GroupNorm(std::int64_t groups_, std::int64_t channels_, double epsilon_, DType dtype)
+GroupNorm::GroupNorm(std::int64_t groups_, std::int64_t channels_, const GroupNormOptions& options)
     : groups(groups_),
       channels(channels_),
-      epsilon(epsilon_),
-      scale(detail::new_constant("group_norm", "scale", channels, 1, dtype)),
-      offset(detail::new_constant("group_norm", "offset", channels, 0, dtype)) {
+      epsilon(options.epsilon),
+      scale(detail::new_constant("group_norm", "scale", channels, 1, options.dtype)),
+      offset(detail::new_constant("group_norm", "offset", channels, 0, options.dtype)) {
   if (groups < 1 || channels % groups != 0)
     throw_error<ArgumentError>("group_norm: groups is {}, which does not divide {} channels", groups,
                                channels);

@@ -483,7 +483,7 @@ TEST_CASE("fit: what a folder of checkpoints has", "[fit][checkpoint]") {
   };
   train(network, 9);
   CHECK(CheckpointFolder(folder.path()).steps() == std::vector<std::int64_t>{4, 5});
-  const auto best = load_safetensors(folder / "best.safetensors").tensors;
+  const auto best = load_safetensors(folder / "best.safetensors");
   REQUIRE(best.size() == 1);
   CHECK(best.at("network/place").item() == Approx(0.3));
 

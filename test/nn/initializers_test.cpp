@@ -71,7 +71,8 @@ TEST_CASE("layers begin as in Keras or in PyTorch") {
   CHECK(largest(*keras_dense.bias) == 0);
   CHECK(largest(torch_dense.kernel) == Approx(1 / std::sqrt(50)).epsilon(0.01));
   CHECK(largest(*torch_dense.bias) == Approx(1 / std::sqrt(50)).epsilon(0.1));
-  const nn::Conv2d torch_conv(6, 20, 5, kKey, {.groups = 2}, pytorch);   // fan_in 75
+  const nn::Conv2d torch_conv(6, 20, 5, kKey,
+                              {.groups = 2, .defaults = nn::Defaults::pytorch});   // fan_in 75
   CHECK(largest(torch_conv.kernel) == Approx(1 / std::sqrt(75)).epsilon(0.01));
 
   const nn::Embedding keras_table(100, 50, kKey), torch_table(100, 50, kKey, pytorch);
@@ -87,7 +88,7 @@ TEST_CASE("layers begin as in Keras or in PyTorch") {
   const nn::Gru torch_gru(10, 30, kKey, pytorch);
   CHECK(largest(torch_gru.kernel) == Approx(1 / std::sqrt(30)).epsilon(0.01));
 
-  const nn::MultiHeadAttention torch_heads(64, 4, kKey, {.projections = pytorch});
+  const nn::MultiHeadAttention torch_heads(64, 4, kKey, {.defaults = nn::Defaults::pytorch});
   CHECK(largest(torch_heads.query.kernel) == Approx(std::sqrt(6.0 / 128)).epsilon(0.01));
   CHECK(largest(*torch_heads.query.bias) == 0);
   CHECK_FALSE(same_bits(torch_heads.query.kernel, torch_heads.key.kernel));

@@ -27,7 +27,6 @@ struct Wrong {
 
 std::vector<Wrong> wrongs() {
   using namespace nn;
-  const auto first = [](auto window) { return window.layout = Layout::nchw, window; };
   return {
       {"Dense", Dense(4, 8, key), zeros({2, 5}), "Dense of f32[4,8] expects [...,4], got f32[2,5]: "},
       {"Dense", Dense(4, 8, key), Tensor(), "Dense of f32[4,8] expects [...,4], got an undefined tensor: "},
@@ -38,13 +37,13 @@ std::vector<Wrong> wrongs() {
       {"Embedding", Embedding(5, 3, key), tensor({1, 7}), "Embedding of f32[5,3], called with i32[2]: "},
       {"Conv1d", Conv1d(3, 8, 2, key), zeros({1, 9, 4}),
        "Conv1d of f32[2,3,8] expects [...,width,3], got f32[1,9,4]: "},
-      {"Conv1d", Conv1d(3, 8, 2, key, first(Conv1dOptions())), zeros({1, 4, 9}),
+      {"Conv1d", Conv1d(3, 8, 2, key, {.layout = Layout::nchw}), zeros({1, 4, 9}),
        "Conv1d of f32[2,3,8] expects [...,3,width], got f32[1,4,9]: "},
       {"Conv1dTranspose", Conv1dTranspose(3, 8, 2, key), zeros({1, 9, 4}),
        "Conv1dTranspose of f32[2,8,3] expects [...,width,3], got f32[1,9,4]: "},
       {"Conv2d", Conv2d(3, 8, 2, key), zeros({1, 9, 9, 4}),
        "Conv2d of f32[2,2,3,8] expects [...,height,width,3], got f32[1,9,9,4]: "},
-      {"Conv2d", Conv2d(3, 8, 2, key, first(Conv2dOptions())), zeros({1, 4, 9, 9}),
+      {"Conv2d", Conv2d(3, 8, 2, key, {.layout = Layout::nchw}), zeros({1, 4, 9, 9}),
        "Conv2d of f32[2,2,3,8] expects [...,3,height,width], got f32[1,4,9,9]: "},
       {"Conv2d", Conv2d(3, 8, 7, key), zeros({1, 5, 5, 3}),
        "Conv2d of f32[7,7,3,8], called with f32[1,5,5,3]: "},

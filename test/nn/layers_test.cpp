@@ -16,10 +16,10 @@ constexpr random::Key kKey{.seed = 1};
 const nn::LayerOptions kF64{.dtype = DType::f64};
 
 const Tensor& value_of(const std::string& name, const std::string& what) {
-  static const TensorFile file = load_safetensors((test::data_folder() / "layers.safetensors").string());
-  const auto at = file.tensors.find(name + ':' + what);
+  static const NamedTensors file = load_safetensors((test::data_folder() / "layers.safetensors").string());
+  const auto at = file.find(name + ':' + what);
   INFO(name << ':' << what);
-  REQUIRE(at != file.tensors.end());
+  REQUIRE(at != file.end());
   return at->second;
 }
 
@@ -60,17 +60,20 @@ TEST_CASE("dense layers and embeddings are those of torch") {
 }
 
 TEST_CASE("convolutional layers are those of torch") {
-  check("conv1d", nn::Conv1d(4, 6, 3, kKey, {.stride = 2, .dilation = 2, .padding = 1, .groups = 2}, kF64));
-  check("conv2d",
-        nn::Conv2d(4, 6, {3, 2}, kKey, {.strides = 2, .dilation = 2, .padding = 1, .groups = 2}, kF64));
-  check("conv3d",
-        nn::Conv3d(4, 6, {3, 2, 3}, kKey, {.strides = 2, .dilation = 2, .padding = 1, .groups = 2}, kF64));
+  check("conv1d", nn::Conv1d(4, 6, 3, kKey,
+                             {.stride = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
+  check("conv2d", nn::Conv2d(4, 6, {3, 2}, kKey,
+                             {.strides = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
+  check("conv3d", nn::Conv3d(4, 6, {3, 2, 3}, kKey,
+                             {.strides = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv1d_transpose",
-        nn::Conv1dTranspose(4, 6, 3, kKey, {.stride = 2, .padding = 1, .groups = 2}, kF64));
+        nn::Conv1dTranspose(4, 6, 3, kKey, {.stride = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv2d_transpose",
-        nn::Conv2dTranspose(4, 6, {3, 2}, kKey, {.strides = 2, .padding = 1, .groups = 2}, kF64));
+        nn::Conv2dTranspose(4, 6, {3, 2}, kKey,
+                            {.strides = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv3d_transpose",
-        nn::Conv3dTranspose(4, 6, {3, 2, 3}, kKey, {.strides = 2, .padding = 1, .groups = 2}, kF64));
+        nn::Conv3dTranspose(4, 6, {3, 2, 3}, kKey,
+                            {.strides = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
 }
 
 TEST_CASE("convolutional layers take channels first") {
@@ -89,9 +92,9 @@ TEST_CASE("convolutional layers take channels first") {
 }
 
 TEST_CASE("normalizing layers are those of torch") {
-  check("layer_norm", nn::LayerNorm(6, 1e-5, DType::f64));
-  check("rms_norm", nn::RMSNorm(6, 1e-6, DType::f64));
-  check("group_norm", nn::GroupNorm(3, 6, 1e-5, DType::f64));
+  check("layer_norm", nn::LayerNorm(6, {.dtype = DType::f64}));
+  check("rms_norm", nn::RMSNorm(6, {.dtype = DType::f64}));
+  check("group_norm", nn::GroupNorm(3, 6, {.dtype = DType::f64}));
   const nn::BatchNorm norm(3, {.momentum = 0.9, .dtype = DType::f64});
   check("batch_norm", norm, [&](const Tensor& x) { return norm(x, {.training = true}); });
   CHECK(worst(norm.mean, value_of("batch_norm", "mean")) < 1e-14);
@@ -144,8 +147,8 @@ TEST_CASE("recurrent layers go on from a state") {
 }
 
 TEST_CASE("attention is that of torch") {
-  check("attention", nn::MultiHeadAttention(8, 2, kKey, {.causal = true, .projections = kF64}));
-  const nn::MultiHeadAttention layer(8, 2, kKey, {.memory_width = 6, .projections = kF64});
+  check("attention", nn::MultiHeadAttention(8, 2, kKey, {.causal = true, .dtype = DType::f64}));
+  const nn::MultiHeadAttention layer(8, 2, kKey, {.memory_width = 6, .dtype = DType::f64});
   check("attention_to_memory", layer, [&](const Tensor& x) {
     return layer(x, {.memory = value_of("attention_to_memory", "memory"),
                      .mask = value_of("attention_to_memory", "mask")});

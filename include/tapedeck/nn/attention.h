@@ -45,7 +45,11 @@ struct MultiHeadOptions {
   bool causal = false;             // as of AttentionOptions
   double dropout = 0;              // of the weights, in training
   std::int64_t memory_width = 0;   // of what keys and values are made from; 0: width
-  LayerOptions projections = {};   // the kernels are Glorot uniform and the biases zero with all defaults
+  // As of LayerOptions, for each projection; kernels are Glorot uniform and biases zero with all defaults.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
 };
 /// Attention of several heads, each over its part of projected queries, keys and values, whose results are
 /// projected once more.

@@ -5,7 +5,7 @@
 
 namespace tapedeck::nn {
 
-/// Options of Conv1dTranspose; those of conv2d_transpose for one spatial axis.
+/// Which windows nn::Conv1dTranspose reads: conv2d_transpose's for one spatial axis.
 struct Conv1dTransposeOptions {
   std::int64_t stride = 1, dilation = 1;
   Padding padding = Padding::valid;   // explicit padding: at left and right
@@ -14,6 +14,18 @@ struct Conv1dTransposeOptions {
   Layout layout = Layout::nhwc;
 };
 
+/// Options of nn::Conv1d: those of conv1d, then those of its variables.
+struct Conv1dLayerOptions {
+  std::int64_t stride = 1, dilation = 1;
+  Padding padding = Padding::valid;
+  std::int64_t groups = 1;
+  Layout layout = Layout::nhwc;
+  // As of LayerOptions.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
+};
 /// conv1d of sequences [..., width, inputs], plus a bias. Throws what conv1d does.
 struct TAPEDECK_EXPORT Conv1d {
   std::int64_t inputs, outputs;
@@ -23,7 +35,7 @@ struct TAPEDECK_EXPORT Conv1d {
 
   /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
   Conv1d(std::int64_t inputs_, std::int64_t outputs_, std::int64_t kernel_size, random::Key key,
-         const Conv1dOptions& window_ = {}, const LayerOptions& options = {});
+         const Conv1dLayerOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -31,6 +43,20 @@ struct TAPEDECK_EXPORT Conv1d {
   template <class Visit> void for_each_member(const Visit& visit) {
     visit("kernel", kernel), visit("bias", bias);
   }
+};
+/// Options of nn::Conv1dTranspose: those of conv2d_transpose for one spatial axis, then those of its
+/// variables.
+struct Conv1dTransposeLayerOptions {
+  std::int64_t stride = 1, dilation = 1;
+  Padding padding = Padding::valid;
+  std::int64_t size = 0;   // of the result; 0: the smallest
+  std::int64_t groups = 1;
+  Layout layout = Layout::nhwc;
+  // As of LayerOptions.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
 };
 /// conv2d_transpose of sequences [..., width, inputs], as images of one row, plus a bias. Throws what
 /// conv2d_transpose does.
@@ -42,7 +68,7 @@ struct TAPEDECK_EXPORT Conv1dTranspose {
 
   /// Throws as Conv1d does.
   Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, std::int64_t kernel_size, random::Key key,
-                  const Conv1dTransposeOptions& window_ = {}, const LayerOptions& options = {});
+                  const Conv1dTransposeLayerOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -52,6 +78,18 @@ struct TAPEDECK_EXPORT Conv1dTranspose {
   }
 };
 
+/// Options of nn::Conv2d: those of conv2d, then those of its variables.
+struct Conv2dLayerOptions {
+  HeightWidth strides = 1, dilation = 1;
+  Padding padding = Padding::valid;
+  std::int64_t groups = 1;
+  Layout layout = Layout::nhwc;
+  // As of LayerOptions.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
+};
 /// conv2d of images [..., height, width, inputs], plus a bias. Throws what conv2d does.
 struct TAPEDECK_EXPORT Conv2d {
   std::int64_t inputs, outputs;
@@ -61,7 +99,7 @@ struct TAPEDECK_EXPORT Conv2d {
 
   /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
   Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth kernel_size, random::Key key,
-         const Conv2dOptions& window_ = {}, const LayerOptions& options = {});
+         const Conv2dLayerOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -69,6 +107,19 @@ struct TAPEDECK_EXPORT Conv2d {
   template <class Visit> void for_each_member(const Visit& visit) {
     visit("kernel", kernel), visit("bias", bias);
   }
+};
+/// Options of nn::Conv2dTranspose: those of conv2d_transpose, then those of its variables.
+struct Conv2dTransposeLayerOptions {
+  HeightWidth strides = 1, dilation = 1;
+  Padding padding = Padding::valid;
+  HeightWidth size = 0;   // of the result; 0: the smallest
+  std::int64_t groups = 1;
+  Layout layout = Layout::nhwc;
+  // As of LayerOptions.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
 };
 /// conv2d_transpose of images [..., height, width, inputs], plus a bias. Throws what conv2d_transpose
 /// does.
@@ -80,7 +131,7 @@ struct TAPEDECK_EXPORT Conv2dTranspose {
 
   /// Throws as Conv2d does.
   Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, HeightWidth kernel_size, random::Key key,
-                  const Conv2dTransposeOptions& window_ = {}, const LayerOptions& options = {});
+                  const Conv2dTransposeLayerOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -90,6 +141,18 @@ struct TAPEDECK_EXPORT Conv2dTranspose {
   }
 };
 
+/// Options of nn::Conv3d: those of conv3d, then those of its variables.
+struct Conv3dLayerOptions {
+  DepthHeightWidth strides = 1, dilation = 1;
+  Padding3d padding = Padding::valid;
+  std::int64_t groups = 1;
+  Layout layout = Layout::ndhwc;
+  // As of LayerOptions.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
+};
 /// conv3d of volumes [..., depth, height, width, inputs], plus a bias. Throws what conv3d does.
 struct TAPEDECK_EXPORT Conv3d {
   std::int64_t inputs, outputs;
@@ -99,7 +162,7 @@ struct TAPEDECK_EXPORT Conv3d {
 
   /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
   Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth kernel_size, random::Key key,
-         const Conv3dOptions& window_ = {}, const LayerOptions& options = {});
+         const Conv3dLayerOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -107,6 +170,19 @@ struct TAPEDECK_EXPORT Conv3d {
   template <class Visit> void for_each_member(const Visit& visit) {
     visit("kernel", kernel), visit("bias", bias);
   }
+};
+/// Options of nn::Conv3dTranspose: those of conv3d_transpose, then those of its variables.
+struct Conv3dTransposeLayerOptions {
+  DepthHeightWidth strides = 1, dilation = 1;
+  Padding3d padding = Padding::valid;
+  DepthHeightWidth size = 0;   // of the result; 0: the smallest
+  std::int64_t groups = 1;
+  Layout layout = Layout::ndhwc;
+  // As of LayerOptions.
+  bool use_bias = true;
+  Defaults defaults = Defaults::keras;
+  Initializer kernel = {}, bias = {};
+  DType dtype = DType::f32;
 };
 /// conv3d_transpose of volumes [..., depth, height, width, inputs], plus a bias. Throws what conv3d_transpose
 /// does.
@@ -118,7 +194,7 @@ struct TAPEDECK_EXPORT Conv3dTranspose {
 
   /// Throws as Conv3d does.
   Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth kernel_size, random::Key key,
-                  const Conv3dTransposeOptions& window_ = {}, const LayerOptions& options = {});
+                  const Conv3dTransposeLayerOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;

@@ -5,6 +5,11 @@
 
 namespace tapedeck::nn {
 
+/// Options of LayerNorm.
+struct LayerNormOptions {
+  double epsilon = 1e-5;
+  DType dtype = DType::f32;
+};
 /// layer_norm over the last axis of x [..., size].
 struct TAPEDECK_EXPORT LayerNorm {
   std::int64_t size;
@@ -12,7 +17,7 @@ struct TAPEDECK_EXPORT LayerNorm {
   Variable scale, offset;   // [size]
 
   /// Throws ArgumentError for a size below 1.
-  explicit LayerNorm(std::int64_t size_, double epsilon_ = 1e-5, DType dtype = DType::f32);
+  explicit LayerNorm(std::int64_t size_, const LayerNormOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -22,6 +27,11 @@ struct TAPEDECK_EXPORT LayerNorm {
   }
 };
 
+/// Options of RMSNorm.
+struct RMSNormOptions {
+  double epsilon = 1e-6;
+  DType dtype = DType::f32;
+};
 /// x / √(mean(x²) + epsilon) · scale over the last axis of x [..., size]: Zhang and Sennrich 2019. Throws
 /// ShapeError for another x.
 struct TAPEDECK_EXPORT RMSNorm {
@@ -30,7 +40,7 @@ struct TAPEDECK_EXPORT RMSNorm {
   Variable scale;   // [size]
 
   /// Throws ArgumentError for a size below 1.
-  explicit RMSNorm(std::int64_t size_, double epsilon_ = 1e-6, DType dtype = DType::f32);
+  explicit RMSNorm(std::int64_t size_, const RMSNormOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
@@ -38,6 +48,11 @@ struct TAPEDECK_EXPORT RMSNorm {
   template <class Visit> void for_each_member(const Visit& visit) { visit("scale", scale); }
 };
 
+/// Options of GroupNorm.
+struct GroupNormOptions {
+  double epsilon = 1e-5;
+  DType dtype = DType::f32;
+};
 /// Normalizes each group of channels over all positions of x [batch, ..., channels], then scales and offsets
 /// each channel: Wu and He 2018. Throws ShapeError for another x.
 struct TAPEDECK_EXPORT GroupNorm {
@@ -46,7 +61,7 @@ struct TAPEDECK_EXPORT GroupNorm {
   Variable scale, offset;   // [channels]
 
   /// Throws ArgumentError unless groups divides channels.
-  GroupNorm(std::int64_t groups_, std::int64_t channels_, double epsilon_ = 1e-5, DType dtype = DType::f32);
+  GroupNorm(std::int64_t groups_, std::int64_t channels_, const GroupNormOptions& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
