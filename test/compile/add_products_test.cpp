@@ -97,3 +97,25 @@ TEST_CASE("a product that is read by others, too, is added afterwards", "[record
   check(square_of_sum, 1);
   check(read_later, 1);
 }
+
+// An exact sum of products that is below all numbers rounds to -0, which BLAS adds to the +0 in its result.
+TEST_CASE("a sum of products has the sign of zero of eager where products underflow", "[recorded]") {
+  const auto f = [](const Tensor& x, const Tensor& a, const Tensor& b) {
+    return std::vector{add_n({x, matmul(a, b)}), add_n({matmul(a, a), matmul(a, b)}),
+                       add_n({-matmul(a, b), matmul(a, b)})};
+  };
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const std::int64_t n : {2, 4, 8, 9, 33, 64}) {
+      const auto replayed = compile(f);
+      const Tensor one = ones({n, n}, dtype), tiny = one * (dtype == DType::f32 ? 1e-30 : 1e-200);
+      replayed(one, one, one);
+      for (const Tensor& x : {one, -0.0 * one, 0.0 * one})
+        for (const Tensor& a : {tiny, -tiny, -0.0 * one}) {
+          const auto wanted = f(x, a, tiny), got = replayed(x, a, tiny);
+          for (std::size_t i = 0; i < wanted.size(); ++i) {
+            CAPTURE(name_of(dtype), n, i);
+            CHECK(same_bits(got[i], wanted[i]));
+          }
+        }
+    }
+}

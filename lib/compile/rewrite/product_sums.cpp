@@ -23,8 +23,9 @@ class Finder {
     if (!n || n->op->meaning != Meaning::add_n || n->in.size() < 2) return false;
     const DType dtype = n->in[0].spec.dtype;
     if (dtype != DType::f32 && dtype != DType::f64) return false;
+    if (!is_product(n->in[0])) return false;   // others may be -0, to which BLAS adds terms that are -0 alone
     for (std::size_t i = 1; i < n->in.size(); ++i) {
-      if (!is_product(n->in[i])) return false;
+      if (!is_product(n->in[i]) || uses_[n->in[i].of] != 1 || !p_.is_all(n->in[i])) return false;
       const NodeId before = p_.node_of(n->in[i - 1]);
       if (before && before >= p_.node_of(n->in[i])) return false;
     }
@@ -34,8 +35,7 @@ class Finder {
  private:
   bool is_product(const Access& term) const {
     const NodeId from = p_.node_of(term);
-    if (!from || uses_[term.of] != 1 || !p_.is_all(term)) return false;
-    const OpNode* n = as<OpNode>(p_[from]);
+    const OpNode* n = from ? as<OpNode>(p_[from]) : nullptr;
     if (!n || n->op->meaning != Meaning::matmul) return false;
     const Shape &y = term.spec.shape, &a = n->in[0].spec.shape, &b = n->in[1].spec.shape;
     if (y.ndim() != 2 || a.ndim() != 2 || b.ndim() != 2) return false;
