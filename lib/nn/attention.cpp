@@ -16,8 +16,16 @@ namespace {
 
 // Below all scores, and finite, so that a row of these alone has a softmax.
 double lowest(DType t) {
-  return t == DType::f64 ? std::numeric_limits<double>::lowest()
-                         : static_cast<double>(std::numeric_limits<float>::lowest());
+  switch (t) {
+    case DType::f64:
+      return std::numeric_limits<double>::lowest();
+    case DType::f16:
+      return -65504;
+    case DType::bf16:
+      return -0x1.fep127;
+    default:
+      return static_cast<double>(std::numeric_limits<float>::lowest());
+  }
 }
 
 Tensor masked(const Tensor& scores, const Tensor& mask) {
@@ -63,9 +71,8 @@ Tensor as_batch(const Tensor& x) {
   return reshape(x, {batch, s[x.ndim() - 2], s[x.ndim() - 1]});
 }
 
-Tensor append(Tensor& cached, const Tensor& x) {
-  cached = cached.defined() ? concat({cached, x}, -2) : x;
-  return cached;
+Tensor appended(const Tensor& cached, const Tensor& x) {
+  return cached.defined() ? concat({cached, x}, -2) : x;
 }
 
 }   // namespace
@@ -130,7 +137,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call
                                 width);
       const Tensor& memory = call.memory.defined() ? call.memory : x;
       Tensor keys = key(memory), values = value(memory);
-      if (call.cache) keys = append(call.cache->key, keys), values = append(call.cache->value, values);
+      if (call.cache) keys = appended(call.cache->key, keys), values = appended(call.cache->value, values);
       const Tensor queries = query(x);
       const bool drops = call.run.training && dropout != 0,
                  adds = call.mask.defined() && call.mask.dtype() != DType::boolean;
@@ -140,7 +147,9 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call
                     split_heads(queries, heads), split_heads(keys, heads), split_heads(values, heads),
                     {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run}))
               : dot_product_attention(queries, keys, values, call.mask, {.heads = heads, .causal = causal});
-      return detail::noted(this, "MultiHeadAttention", output(heard));
+      Tensor result = output(heard);
+      if (call.cache) *call.cache = {keys, values};   // last, since what is above may throw
+      return detail::noted(this, "MultiHeadAttention", std::move(result));
     });
   });
 }

@@ -18,8 +18,16 @@ void check_floating(std::string_view loss, std::string_view name, const Tensor& 
     throw_error<DTypeError>("{}: {} is {}; use a floating-point dtype", loss, name, x.spec());
 }
 
-// Labels in the dtype of predictions, once both are known to fit.
-Tensor fitting(std::string_view loss, const Tensor& labels, const Tensor& predictions) {
+// f(numbers of the dtype that losses of x compute in), rounded to the dtype of x once: halves are f32.
+template <class F> Tensor computed(const Tensor& x, const F& f) {
+  const DType dtype = x.dtype(), wide = computed_in(dtype);
+  Tensor y = f([&](const Tensor& t) { return t.dtype() == wide ? t : astype(t, wide); });
+  return dtype == wide ? y : astype(y, dtype);
+}
+
+// f(labels, predictions) in one dtype, once both are known to fit.
+template <class F>
+Tensor of_fitting(std::string_view loss, const Tensor& labels, const Tensor& predictions, const F& f) {
   check_floating(loss, "predictions", predictions);
   if (is_complex(labels.dtype()))
     throw_error<DTypeError>("{}: labels is {}; use real numbers", loss, labels.spec());
@@ -30,12 +38,14 @@ Tensor fitting(std::string_view loss, const Tensor& labels, const Tensor& predic
         loss, labels.spec(), predictions.spec(),
         squeeze_advice({"labels", labels.shape()}, {"predictions", predictions.shape()},
                        "reshape one of them"));
-  return labels.dtype() == predictions.dtype() ? labels : astype(labels, predictions.dtype());
+  return computed(predictions, [&](const auto& wide) { return f(wide(labels), wide(predictions)); });
 }
 
-Tensor checked_smooth(std::string_view loss, const Tensor& labels, double smoothing, std::int64_t classes) {
+void check_smoothing(std::string_view loss, std::string_view name, double smoothing) {
   if (!(smoothing >= 0 && smoothing <= 1))
-    throw_error<ArgumentError>("{}: label_smoothing is {}; use a number from 0 to 1", loss, smoothing);
+    throw_error<ArgumentError>("{}: {} is {}; use a number from 0 to 1", loss, name, smoothing);
+}
+Tensor smooth(const Tensor& labels, double smoothing, std::int64_t classes) {
   return smoothing == 0 ? labels : labels * (1 - smoothing) + smoothing / static_cast<double>(classes);
 }
 
@@ -93,11 +103,12 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
   const Tensor counts = options.ignore_index ? not_equal(labels, *options.ignore_index) : Tensor();
   const Tensor index = counts.defined() ? where(counts, labels, 0) : labels;
   check_range(name, index, classes_of(x));
-  Tensor y = loss(squeeze(take_along_axis(x, expand_dims(index, -1)), -1));
-  if (weights.defined())
-    y = y *
-        (weights.dtype() == x.dtype() ? gather(weights, index) : astype(gather(weights, index), x.dtype()));
-  return counts.defined() ? where(counts, y, 0.0) : y;
+  return computed(x, [&](const auto& wide) {
+    const Tensor all = wide(x);
+    Tensor y = loss(squeeze(take_along_axis(all, expand_dims(index, -1)), -1), all);
+    if (weights.defined()) y = y * wide(gather(weights, index));
+    return counts.defined() ? where(counts, y, 0.0) : y;
+  });
 }
 
 // A vector with the direction of each row of x: within [-1, 1], of length 1, or 0 where the row is 0. The
@@ -112,136 +123,160 @@ Tensor direction(const Tensor& x) {
 }   // namespace
 
 Tensor mean_absolute_error(const Tensor& labels, const Tensor& predictions) {
-  return mean(abs(fitting("mean_absolute_error", labels, predictions) - predictions), -1);
+  return of_fitting("mean_absolute_error", labels, predictions,
+                    [](const Tensor& z, const Tensor& p) { return mean(abs(z - p), -1); });
 }
 
 Tensor mean_absolute_percentage_error(const Tensor& labels, const Tensor& predictions) {
-  const Tensor z = fitting("mean_absolute_percentage_error", labels, predictions);
-  return 100 * mean(abs(z - predictions) / maximum(abs(z), kEpsilon), -1);
+  return of_fitting("mean_absolute_percentage_error", labels, predictions,
+                    [](const Tensor& z, const Tensor& p) {
+                      return 100 * mean(abs(z - p) / maximum(abs(z), kEpsilon), -1);
+                    });
 }
 
 Tensor mean_squared_logarithmic_error(const Tensor& labels, const Tensor& predictions) {
-  const Tensor z = fitting("mean_squared_logarithmic_error", labels, predictions);
-  return mean(squared_difference(log1p(maximum(z, 0.0)), log1p(maximum(predictions, 0.0))), -1);
+  return of_fitting("mean_squared_logarithmic_error", labels, predictions,
+                    [](const Tensor& z, const Tensor& p) {
+                      return mean(squared_difference(log1p(maximum(z, 0.0)), log1p(maximum(p, 0.0))), -1);
+                    });
 }
 
 Tensor log_cosh(const Tensor& labels, const Tensor& predictions) {
-  const Tensor e = predictions - fitting("log_cosh", labels, predictions);
-  // Beyond 20, log cosh has the slope ±1 to the last bit of f64. cosh x = 1 + 2 sinh²(x / 2).
-  const Tensor inner = clip(e, -20.0, 20.0);
-  return mean(log1p(2 * square(sinh(inner * 0.5))) + abs(e - inner), -1);
+  return of_fitting("log_cosh", labels, predictions, [](const Tensor& z, const Tensor& p) {
+    const Tensor e = p - z;
+    // Beyond 20, log cosh has the slope ±1 to the last bit of f64. cosh x = 1 + 2 sinh²(x / 2).
+    const Tensor inner = clip(e, -20.0, 20.0);
+    return mean(log1p(2 * square(sinh(inner * 0.5))) + abs(e - inner), -1);
+  });
 }
 
 Tensor smooth_l1_loss(const Tensor& labels, const Tensor& predictions, double beta) {
-  const Tensor z = fitting("smooth_l1_loss", labels, predictions);
   if (!(beta >= 0)) throw_error<ArgumentError>("smooth_l1_loss: beta is {}; use 0 or more", beta);
-  return beta == 0 ? mean(abs(z - predictions), -1) : huber_loss(z, predictions, beta) / beta;
+  return of_fitting("smooth_l1_loss", labels, predictions, [&](const Tensor& z, const Tensor& p) {
+    return beta == 0 ? mean(abs(z - p), -1) : huber_loss(z, p, beta) / beta;
+  });
 }
 
 Tensor smooth_labels(const Tensor& labels, double smoothing, std::int64_t classes) {
   check_floating("smooth_labels", "labels", labels);
   if (classes < 1) throw_error<ArgumentError>("smooth_labels: classes is {}; use 1 or more", classes);
-  return checked_smooth("smooth_labels", labels, smoothing, classes);
+  check_smoothing("smooth_labels", "smoothing", smoothing);
+  return smooth(labels, smoothing, classes);
 }
 
 Tensor binary_cross_entropy(const Tensor& labels, const Tensor& probabilities,
                             const CrossEntropyOptions& options) {
   constexpr std::string_view name = "binary_cross_entropy";
-  const Tensor z = checked_smooth(name, fitting(name, labels, probabilities), options.label_smoothing, 2);
-  return mean(binary(z, clipped(name, probabilities, options.epsilon)), -1);
+  check_smoothing(name, "label_smoothing", options.label_smoothing);
+  return of_fitting(name, labels, probabilities, [&](const Tensor& z, const Tensor& p) {
+    return mean(binary(smooth(z, options.label_smoothing, 2), clipped(name, p, options.epsilon)), -1);
+  });
 }
 
 Tensor categorical_cross_entropy(const Tensor& labels, const Tensor& probabilities,
                                  const CrossEntropyOptions& options) {
   constexpr std::string_view name = "categorical_cross_entropy";
-  const Tensor z = checked_smooth(name, fitting(name, labels, probabilities), options.label_smoothing,
-                                  classes_of(probabilities));
-  return -sum(z * log(clipped(name, normalized(probabilities), options.epsilon)), -1);
+  check_smoothing(name, "label_smoothing", options.label_smoothing);
+  return of_fitting(name, labels, probabilities, [&](const Tensor& labels_, const Tensor& p) {
+    const Tensor z = smooth(labels_, options.label_smoothing, classes_of(p));
+    return -sum(z * log(clipped(name, normalized(p), options.epsilon)), -1);
+  });
 }
 
 Tensor sparse_categorical_cross_entropy(const Tensor& labels, const Tensor& probabilities,
                                         const ClassLabelOptions& options) {
   constexpr std::string_view name = "sparse_categorical_cross_entropy";
-  return at_labels(name, labels, probabilities, options, [&](const Tensor& of_label) {
-    return -log(clipped(name, of_label / sum(probabilities, -1), kEpsilon));
+  return at_labels(name, labels, probabilities, options, [&](const Tensor& of_label, const Tensor& p) {
+    return -log(clipped(name, of_label / sum(p, -1), kEpsilon));
   });
 }
 
 Tensor nll_loss(const Tensor& labels, const Tensor& log_probabilities, const ClassLabelOptions& options) {
   return at_labels("nll_loss", labels, log_probabilities, options,
-                   [](const Tensor& of_label) { return -of_label; });
+                   [](const Tensor& of_label, const Tensor&) { return -of_label; });
 }
 
 Tensor binary_focal_cross_entropy(const Tensor& labels, const Tensor& predictions,
                                   const FocalOptions& options) {
   constexpr std::string_view name = "binary_focal_cross_entropy";
   check_focal(name, options);
-  const Tensor z = checked_smooth(name, fitting(name, labels, predictions), options.label_smoothing, 2);
-  const Tensor p = options.logits ? sigmoid(predictions) : clipped(name, predictions, options.epsilon);
-  const Tensor not_p = options.logits ? sigmoid(-predictions) : 1 - p;
-  Tensor y = options.logits ? sigmoid_cross_entropy(z, predictions) : binary(z, p);
-  y = y * pow(maximum(z * not_p + (1 - z) * p, options.epsilon), options.gamma);
-  if (options.alpha) y = y * (z * (2 * *options.alpha - 1) + (1 - *options.alpha));
-  return mean(y, -1);
+  check_smoothing(name, "label_smoothing", options.label_smoothing);
+  return of_fitting(name, labels, predictions, [&](const Tensor& labels_, const Tensor& x) {
+    const Tensor z = smooth(labels_, options.label_smoothing, 2);
+    const Tensor p = options.logits ? sigmoid(x) : clipped(name, x, options.epsilon);
+    const Tensor not_p = options.logits ? sigmoid(-x) : 1 - p;
+    Tensor y = options.logits ? sigmoid_cross_entropy(z, x) : binary(z, p);
+    y = y * pow(maximum(z * not_p + (1 - z) * p, options.epsilon), options.gamma);
+    if (options.alpha) y = y * (z * (2 * *options.alpha - 1) + (1 - *options.alpha));
+    return mean(y, -1);
+  });
 }
 
 Tensor categorical_focal_cross_entropy(const Tensor& labels, const Tensor& predictions,
                                        const FocalOptions& options) {
   constexpr std::string_view name = "categorical_focal_cross_entropy";
   check_focal(name, options);
-  const Tensor z = checked_smooth(name, fitting(name, labels, predictions), options.label_smoothing,
-                                  classes_of(predictions));
-  const Tensor log_p = options.logits ? log_softmax(predictions)
-                                      : log(clipped(name, normalized(predictions), options.epsilon));
-  const Tensor y = z * pow(maximum(-expm1(log_p), options.epsilon), options.gamma) * log_p;
-  return sum(y, -1) * -options.alpha.value_or(1);
+  check_smoothing(name, "label_smoothing", options.label_smoothing);
+  return of_fitting(name, labels, predictions, [&](const Tensor& labels_, const Tensor& x) {
+    const Tensor z = smooth(labels_, options.label_smoothing, classes_of(x));
+    const Tensor log_p = options.logits ? log_softmax(x) : log(clipped(name, normalized(x), options.epsilon));
+    const Tensor y = z * pow(maximum(-expm1(log_p), options.epsilon), options.gamma) * log_p;
+    return sum(y, -1) * -options.alpha.value_or(1);
+  });
 }
 
 Tensor kl_divergence(const Tensor& labels, const Tensor& predictions) {
-  const Tensor z = fitting("kl_divergence", labels, predictions);
-  return sum(xlogy(z, z / maximum(predictions, kEpsilon)), -1);
+  return of_fitting("kl_divergence", labels, predictions, [](const Tensor& z, const Tensor& p) {
+    return sum(xlogy(z, z / maximum(p, kEpsilon)), -1);
+  });
 }
 
 Tensor poisson(const Tensor& labels, const Tensor& predictions) {
-  const Tensor z = fitting("poisson", labels, predictions);
-  return mean(predictions - z * log(predictions + kEpsilon), -1);
+  return of_fitting("poisson", labels, predictions,
+                    [](const Tensor& z, const Tensor& p) { return mean(p - z * log(p + kEpsilon), -1); });
 }
 
 Tensor gaussian_nll_loss(const Tensor& labels, const Tensor& means, const Tensor& variances,
                          const GaussianNllOptions& options) {
   constexpr std::string_view name = "gaussian_nll_loss";
-  const Tensor z = fitting(name, labels, means);
-  if (variances.spec() != means.spec())
-    throw_error<ShapeError>("{}: means and variances differ: means is {}, variances is {}; {}", name,
-                            means.spec(), variances.spec(),
-                            squeeze_advice({"means", means.shape()}, {"variances", variances.shape()},
-                                           "give both one shape and one dtype"));
   if (!(options.epsilon > 0))
     throw_error<ArgumentError>("{}: epsilon is {}; use a positive one", name, options.epsilon);
-  const Tensor v = maximum(variances, options.epsilon);
-  const Tensor y = 0.5 * mean(log(v) + squared_difference(z, means) / v, -1);
-  return options.full ? y + 0.5 * std::log(2 * std::numbers::pi) : y;
+  return of_fitting(name, labels, means, [&](const Tensor& z, const Tensor& m) {
+    if (variances.spec() != means.spec())
+      throw_error<ShapeError>("{}: means and variances differ: means is {}, variances is {}; {}", name,
+                              means.spec(), variances.spec(),
+                              squeeze_advice({"means", means.shape()}, {"variances", variances.shape()},
+                                             "give both one shape and one dtype"));
+    const Tensor v =
+        maximum(m.dtype() == means.dtype() ? variances : astype(variances, m.dtype()), options.epsilon);
+    const Tensor y = 0.5 * mean(log(v) + squared_difference(z, m) / v, -1);
+    return options.full ? y + 0.5 * std::log(2 * std::numbers::pi) : y;
+  });
 }
 
 Tensor cosine_similarity(const Tensor& labels, const Tensor& predictions) {
-  const Tensor z = fitting("cosine_similarity", labels, predictions);
-  return -sum(direction(z) * direction(predictions), -1);
+  return of_fitting("cosine_similarity", labels, predictions,
+                    [](const Tensor& z, const Tensor& p) { return -sum(direction(z) * direction(p), -1); });
 }
 
 Tensor hinge(const Tensor& labels, const Tensor& predictions) {
-  return mean(maximum(1 - fitting("hinge", labels, predictions) * predictions, 0.0), -1);
+  return of_fitting("hinge", labels, predictions,
+                    [](const Tensor& z, const Tensor& p) { return mean(maximum(1 - z * p, 0.0), -1); });
 }
 
 Tensor squared_hinge(const Tensor& labels, const Tensor& predictions) {
-  return mean(square(maximum(1 - fitting("squared_hinge", labels, predictions) * predictions, 0.0)), -1);
+  return of_fitting("squared_hinge", labels, predictions, [](const Tensor& z, const Tensor& p) {
+    return mean(square(maximum(1 - z * p, 0.0)), -1);
+  });
 }
 
 Tensor categorical_hinge(const Tensor& labels, const Tensor& predictions) {
-  const Tensor z = fitting("categorical_hinge", labels, predictions);
-  if (z.shape()[z.ndim() - 1] == 0)
-    throw_error<ShapeError>("categorical_hinge: predictions is {}; use one class or more",
-                            predictions.spec());
-  return maximum(1 + max((1 - z) * predictions, -1) - sum(z * predictions, -1), 0.0);
+  return of_fitting("categorical_hinge", labels, predictions, [&](const Tensor& z, const Tensor& p) {
+    if (classes_of(p) == 0)
+      throw_error<ShapeError>("categorical_hinge: predictions is {}; use one class or more",
+                              predictions.spec());
+    return maximum(1 + max((1 - z) * p, -1) - sum(z * p, -1), 0.0);
+  });
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
@@ -259,8 +294,11 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
             first ? NamedShape{"positive", positive.shape()} : NamedShape{"negative", negative.shape()},
             "make them alike"));
   }
-  const auto distance = [&](const Tensor& x) { return euclidean_norm(anchor - x + 1e-6, -1); };
-  return maximum(distance(positive) - distance(negative) + margin, 0.0);
+  return computed(anchor, [&](const auto& wide) {
+    const Tensor a = wide(anchor);
+    const auto distance = [&](const Tensor& x) { return euclidean_norm(a - wide(x) + 1e-6, -1); };
+    return maximum(distance(positive) - distance(negative) + margin, 0.0);
+  });
 }
 
 }   // namespace tapedeck::nn

@@ -10,6 +10,14 @@
 #include "tapedeck/ops.h"
 
 namespace tapedeck::nn {
+namespace {
+
+// f(x), rounded to the dtype of x: squares of halves are f32.
+template <class F> Tensor in_wide(const Tensor& x, const F& f) {
+  return is_half(x.dtype()) ? astype(f(astype(x, DType::f32)), x.dtype()) : f(x);
+}
+
+}   // namespace
 
 LayerNorm::LayerNorm(std::int64_t size_, const LayerNormOptions& options)
     : size(size_),
@@ -29,8 +37,10 @@ Tensor RMSNorm::operator()(const Tensor& x) const {
   return in_layer({this, "RMSNorm", scale, "...,#", size}, x, [&] {
     if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
       throw_error<ShapeError>("rms_norm: x is {}; its last axis has to be {}", x.spec(), size);
-    const Tensor norm = rsqrt(tapedeck::mean(square(x), {-1}, true) + epsilon);
-    return detail::noted(this, "RMSNorm", x * norm * scale);
+    return detail::noted(this, "RMSNorm", in_wide(x, [&](const Tensor& wide) {
+                                            return wide *
+                                                   rsqrt(tapedeck::mean(square(wide), {-1}, true) + epsilon);
+                                          }) * scale);
   });
 }
 
@@ -50,10 +60,15 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
     if (rank < 2 || x.shape()[rank - 1] != channels)
       throw_error<ShapeError>("group_norm: x is {}; it has to be [batch, ..., {}]", x.spec(), channels);
     const std::int64_t batch = x.shape()[0];
-    const Tensor grouped = reshape(x, {batch, -1, groups, channels / groups});
-    const Tensor centered = grouped - mean(grouped, {1, 3}, true);
-    const Tensor normal = centered * rsqrt(mean(square(centered), {1, 3}, true) + epsilon);
-    return detail::noted(this, "GroupNorm", reshape(normal, x.shape()) * scale + offset);
+    std::int64_t positions = 1;   // not -1, which an empty batch leaves open
+    for (int axis = 1; axis < rank - 1; ++axis)
+      positions *= x.shape()[axis];
+    const Tensor normal = in_wide(x, [&](const Tensor& wide) {
+      const Tensor grouped = reshape(wide, {batch, positions, groups, channels / groups});
+      const Tensor centered = grouped - mean(grouped, {1, 3}, true);
+      return reshape(centered * rsqrt(mean(square(centered), {1, 3}, true) + epsilon), x.shape());
+    });
+    return detail::noted(this, "GroupNorm", normal * scale + offset);
   });
 }
 

@@ -87,7 +87,7 @@ void MovingAverage::update(const Tensor& value, double decay) {
 }
 
 SavedState MovingAverage::state() const {
-  refuse_reading(kName, "its state");
+  refuse_in_recording(kName, "its state");
   SavedState s = {.tensors = {{"value", variable_.cell().value}}, .kind = std::string(kName)};
   if (master_.defined()) s.tensors.emplace("master", master_);
   if (!biased_.defined()) return s;
@@ -98,7 +98,7 @@ SavedState MovingAverage::state() const {
 
 void MovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit MovingAverage::prepare_restore(const SavedState& state) {
-  refuse_reading(kName, "a state that is restored");
+  refuse_in_recording(kName, "a state that is restored");
   const bool is_debiased = biased_.defined();
   StateReader reader(kName, state);
   const Tensor value = reader.tensor("value");
@@ -132,7 +132,7 @@ WeightedMovingAverage::WeightedMovingAverage(double decay) : decay_(checked(deca
 
 Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) {
   if (thread_state.trace)
-    return results_of({kName, lifetime_.watch()}, {value, weight}, [this](std::span<const Tensor> x) {
+    return results_of({kWeighted, lifetime_.watch()}, {value, weight}, [this](std::span<const Tensor> x) {
       return std::vector<Tensor>{update(x[0], x[1])};
     })[0];
   const RecordingScope unrecorded(nullptr);
@@ -148,7 +148,7 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
 }
 
 SavedState WeightedMovingAverage::state() const {
-  refuse_reading(kName, "its state");
+  refuse_in_recording(kWeighted, "its state");
   SavedState s = {.kind = std::string(kWeighted)};
   if (numerator_.defined()) s.tensors = {{"numerator", numerator_}, {"denominator", denominator_}};
   return s;
@@ -156,7 +156,7 @@ SavedState WeightedMovingAverage::state() const {
 
 void WeightedMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit WeightedMovingAverage::prepare_restore(const SavedState& state) {
-  refuse_reading(kName, "a state that is restored");
+  refuse_in_recording(kWeighted, "a state that is restored");
   StateReader reader(kWeighted, state);
   Tensor numerator, denominator;
   if (!state.tensors.empty())
@@ -198,7 +198,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
                                      std::optional<std::int64_t> num_updates) {
   if (thread_state.trace) {
     const std::vector<Variable> all(variables.begin(), variables.end());
-    return act({kName, lifetime_.watch()}, std::vector<Tensor>(),
+    return act({kExponential, lifetime_.watch()}, std::vector<Tensor>(),
                [this, all, num_updates](std::span<const Tensor>) { apply(all, num_updates); });
   }
   const double decay = decay_at(num_updates);
@@ -206,8 +206,8 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
   std::erase_if(of_variables_, [](const auto& one) { return one.second.variable.expired(); });
   for (const Variable& v : variables)
     if (!is_floating(v.dtype()))
-      throw_error<DTypeError>("moving_average: {} is {}; use f32, f64, f16 or bf16", detail::label(v.cell()),
-                              Spec{v.dtype(), v.shape()});
+      throw_error<DTypeError>("{}: {} is {}; use f32, f64, f16 or bf16", kExponential,
+                              detail::label(v.cell()), Spec{v.dtype(), v.shape()});
   for (const Variable& v : variables) {
     auto at = of_variables_.find(v.id());
     if (at == of_variables_.end())
@@ -221,11 +221,11 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
 void ExponentialMovingAverage::apply(const std::string& name, const Tensor& value,
                                      std::optional<std::int64_t> num_updates) {
   if (thread_state.trace)
-    return act({kName, lifetime_.watch()}, std::vector{value},
+    return act({kExponential, lifetime_.watch()}, std::vector{value},
                [this, name, num_updates](std::span<const Tensor> x) { apply(name, x[0], num_updates); });
   const double decay = decay_at(num_updates);
   if (!is_floating(value.dtype()))
-    throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32, f64, f16 or bf16", name,
+    throw_error<DTypeError>("{}: the value of \"{}\" is {}; use f32, f64, f16 or bf16", kExponential, name,
                             value.spec());
   const RecordingScope unrecorded(nullptr);
   const Tensor next = to_average(value);
@@ -256,7 +256,7 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
 }
 
 SavedState ExponentialMovingAverage::state() const {
-  refuse_reading(kName, "its state");
+  refuse_in_recording(kExponential, "its state");
   SavedState all = {.kind = std::string(kExponential)};
   for (const auto& [id, of] : of_variables_)
     if (const std::shared_ptr<detail::VariableCell> cell = of.variable.lock())
@@ -275,7 +275,7 @@ std::vector<std::string> ExponentialMovingAverage::slot_names() const { return {
 
 void ExponentialMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
-  refuse_reading(kName, "a state that is restored");
+  refuse_in_recording(kExponential, "a state that is restored");
   struct Next {
     decltype(of_variables_) of_variables;
     decltype(of_tensors_) of_tensors;
@@ -284,7 +284,7 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
   StateReader(kExponential, state).end_scalars();
   const auto next = std::make_shared<Next>();
   for (const SlotValue& s : state.slots) {
-    if (s.slot != kSlot) throw_error<ArgumentError>("restore: {} has no slot \"{}\"", kName, s.slot);
+    if (s.slot != kSlot) throw_error<ArgumentError>("restore: {} has no slot \"{}\"", kExponential, s.slot);
     const Variable& v = s.variable;
     const auto own = of_variables_.find(v.id());
     const auto [at, is_new] = next->of_variables.try_emplace(
@@ -298,7 +298,7 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     const auto value = part.tensors.find("value");
     if (value == part.tensors.end() || !is_floating(value->second.dtype()) || is_half(value->second.dtype()))
       throw_error<ArgumentError>("restore: \"{}/value\" of {} is missing, or neither f32 nor f64", name,
-                                 kName);
+                                 kExponential);
     const auto at =
         next->of_tensors
             .emplace(name, own != of_tensors_.end() ? own->second : make(name, value->second.spec()))

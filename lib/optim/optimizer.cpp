@@ -67,8 +67,8 @@ std::vector<Update> updates_of(std::vector<Update> updates, std::size_t count, c
   if (updates.empty()) {
     std::string names;
     for (std::size_t i = 0; i < count; ++i)
-      names.append(names.empty() ? "" : ", ").append(pair(i).second.name());
-    throw_error<ArgumentError>("apply_gradients: no gradient reaches any variable: {}", names);
+      names.append(names.empty() ? "" : ", ").append(detail::described(pair(i).second.cell()));
+    throw_error<ArgumentError>("apply_gradients: no gradient reaches {}", names);
   }
   return updates;
 }
@@ -220,17 +220,17 @@ std::string_view Optimizer::doc(std::string_view rule) { return find_rule(rule).
 std::string_view Optimizer::name() const { return state_->rule.name; }
 
 std::int64_t Optimizer::iterations() const {
-  refuse_reading(name(), "the number of steps");
+  refuse_in_recording(name(), "the number of steps");
   return state_->iterations;
 }
 
 double Optimizer::hyperparameter(std::string_view name) const {
-  refuse_reading(state_->rule.name, "a hyperparameter");
+  refuse_in_recording(state_->rule.name, "a hyperparameter");
   return state_->hyperparameters[find_hyperparameter(state_->rule, name)].at(state_->iterations);
 }
 
 void Optimizer::set_hyperparameter(std::string_view name, Scheduled value) {
-  refuse_reading(state_->rule.name, "a change of a hyperparameter");
+  refuse_in_recording(state_->rule.name, "a change of a hyperparameter");
   const UpdateRule& rule = state_->rule;
   const std::size_t i = find_hyperparameter(rule, name);
   if (rule.hyperparameters[i].change == Change::never)

@@ -61,12 +61,12 @@ void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span
   });
 }
 
-void refuse_reading(std::string_view name, std::string_view number) {
+void refuse_in_recording(std::string_view name, std::string_view number) {
   if (!thread_state.trace) return;
   thread_state.trace->on_throw(name);
   throw_error<TraceError>(
-      "{}: {} is no part of a compiled function, whose replays would see the value of the recording; read "
-      "it outside, after the call",
+      "{}: {} is no part of a compiled function, since a replay would not repeat it; do this outside, after "
+      "the call",
       name, number);
 }
 

@@ -23,7 +23,7 @@ std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace:
 /// Calls f with these pairs now, and in every replay with the gradients that it then has. keeps: f may keep
 /// tensors of these gradients.
 void act(const Actor& actor, std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f);
-/// Throws TraceError while a function is recorded: it would see the number of the recording in each replay.
-void refuse_reading(std::string_view name, std::string_view number);
+/// Throws TraceError while a function is recorded: a replay would not read or change this again.
+void refuse_in_recording(std::string_view name, std::string_view number);
 
 }   // namespace tapedeck

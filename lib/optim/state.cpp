@@ -61,7 +61,7 @@ void Optimizer::State::adopt(detail::VariableCell& cell) {
 }
 
 Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
-  refuse_reading(state_->rule.name, slot_of(name, v.name()));
+  refuse_in_recording(state_->rule.name, slot_of(name, v.name()));
   state_->adopt(v.cell());
   const Slots* slots = state_->slots.find(v.id());
   const std::span<const SlotSpec> specs = named(state_->rule.slots);
@@ -79,13 +79,13 @@ std::vector<std::string> Optimizer::slot_names() const {
 }
 
 double Optimizer::scalar(std::string_view name) const {
-  refuse_reading(state_->rule.name, fmt::format("number \"{}\"", name));
+  refuse_in_recording(state_->rule.name, fmt::format("number \"{}\"", name));
   const std::size_t i = find_scalar(state_->rule, name);
   return i == kMaxScalars ? static_cast<double>(state_->iterations) : state_->scalars[i];
 }
 
 SavedState Optimizer::state() const {
-  refuse_reading(state_->rule.name, "its state");
+  refuse_in_recording(state_->rule.name, "its state");
   SavedState result = {.kind = std::string(name())};
   result.scalars.push_back({std::string(kIterations), static_cast<double>(iterations())});
   for (const ScalarSpec& spec : named(state_->rule.scalars))
@@ -112,7 +112,7 @@ std::vector<NamedTensor> Optimizer::variables() const {
 
 void Optimizer::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit Optimizer::prepare_restore(const SavedState& state) {
-  refuse_reading(state_->rule.name, "a state that is restored");
+  refuse_in_recording(state_->rule.name, "a state that is restored");
   State& own = *state_;
   check_kind(own.rule.name, state);
   if (!state.tensors.empty())
@@ -156,7 +156,7 @@ std::optional<Spec> Optimizer::slot_spec(const Variable& v, std::string_view slo
 }
 
 void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_t restore_id) {
-  refuse_reading(state_->rule.name, "a number that is restored");
+  refuse_in_recording(state_->rule.name, "a number that is restored");
   const std::size_t i = find_scalar(state_->rule, name);
   check_scalar(state_->rule, i, value);
   if (restore_id < state_->restored[i]) return;
@@ -166,7 +166,7 @@ void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_
 
 void Optimizer::restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
                              std::uint64_t restore_id) {
-  refuse_reading(state_->rule.name, "a slot that is restored");
+  refuse_in_recording(state_->rule.name, "a slot that is restored");
   const std::size_t i = state_->find_slot(slot);
   check_slot(state_->rule, i, v.cell(), value);
   state_->adopt(v.cell());
@@ -175,7 +175,7 @@ void Optimizer::restore_slot(const Variable& v, std::string_view slot, const Ten
 
 void Optimizer::restore_slot(std::string variable, std::string_view slot, Tensor value,
                              std::uint64_t restore_id) {
-  refuse_reading(state_->rule.name, "a slot that is restored");
+  refuse_in_recording(state_->rule.name, "a slot that is restored");
   const std::size_t i = state_->find_slot(slot);
   if (!value.defined())
     throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", slot, variable);

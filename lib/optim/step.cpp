@@ -25,9 +25,9 @@ void make_own(Tensor& x) {
 void check_counter(const Variable& v) {
   const Spec spec{v.dtype(), v.shape()};
   if (spec.dtype != DType::i32 && spec.dtype != DType::i64)
-    throw_error<DTypeError>("apply_gradients: global_step \"{}\" is {}; use i32 or i64", v.name(), spec);
+    throw_error<DTypeError>("apply_gradients: global_step is {}; use i32 or i64", spec);
   if (spec.shape.ndim() > 0)
-    throw_error<ShapeError>("apply_gradients: global_step \"{}\" is {}; use a scalar", v.name(), spec);
+    throw_error<ShapeError>("apply_gradients: global_step is {}; use a scalar", spec);
 }
 
 Tensor one_more(const Tensor& count) {

@@ -28,9 +28,9 @@ Gradient times(const Gradient& g, double factor) {
   return g.defined() ? with_numbers(g, in_f32(values_of(g)) * factor) : Gradient();
 }
 
-bool finite(const Gradient& g) {
+bool finite(const Gradient& g) {   // ∞ · 0 is NaN
   return !g.defined() || sum(values_of(g) * 0.0).item() == 0;
-}   // ∞ · 0 is NaN
+}
 
 constexpr std::array<std::string_view, 4> kSumSlots = {"indices", "place", "sum", "values"};
 
@@ -96,12 +96,6 @@ std::vector<RestoredSum> sums_of(std::span<const SlotValue> slots) {
   return sums;
 }
 
-void refuse_recording(std::string_view caller) {
-  if (thread_state.trace)
-    throw_error<TraceError>(
-        "{}: the sum of a gradient accumulator is no part of a compiled function; take it outside", caller);
-}
-
 }   // namespace
 
 void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
@@ -126,7 +120,7 @@ void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
 }
 
 std::vector<GradientAndVariable> GradientAccumulator::take_sum() {
-  refuse_recording("take_sum");
+  refuse_in_recording("gradient_accumulator", "its sum");
   if (count_ == 0) throw ArgumentError("take_sum: no gradients were added");
   count_ = 0;
   places_.clear();
@@ -134,7 +128,7 @@ std::vector<GradientAndVariable> GradientAccumulator::take_sum() {
 }
 
 std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
-  refuse_recording("take_mean");
+  refuse_in_recording("gradient_accumulator", "its sum");
   if (count_ == 0) throw ArgumentError("take_mean: no gradients were added");
   const RecordingScope unrecorded(nullptr);
   std::vector<GradientAndVariable> mean = sums_;
@@ -147,12 +141,12 @@ std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
 }
 
 std::int64_t GradientAccumulator::count() const {
-  refuse_reading("gradient_accumulator", "how many times something was added");
+  refuse_in_recording("gradient_accumulator", "how many times something was added");
   return count_;
 }
 
 SavedState GradientAccumulator::state() const {
-  refuse_reading("gradient_accumulator", "its state");
+  refuse_in_recording("gradient_accumulator", "its state");
   SavedState s = {.scalars = {{"count", static_cast<double>(count_)}}, .kind = "gradient_accumulator"};
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     const auto& [gradient, variable] = sums_[i];
@@ -169,7 +163,7 @@ SavedState GradientAccumulator::state() const {
 
 void GradientAccumulator::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit GradientAccumulator::prepare_restore(const SavedState& state) {
-  refuse_reading("gradient_accumulator", "a state that is restored");
+  refuse_in_recording("gradient_accumulator", "a state that is restored");
   const SavedState own = {.scalars = state.scalars, .tensors = state.tensors, .kind = state.kind};
   StateReader reader("gradient_accumulator", own);
   const std::int64_t count = reader.count("count");
@@ -203,11 +197,11 @@ LossScale::LossScale(LossScaleOptions options) : options_(options), value_(optio
 }
 
 double LossScale::value() const {
-  refuse_reading("loss_scale", "its value");
+  refuse_in_recording("loss_scale", "its value");
   return value_;
 }
 std::int64_t LossScale::skipped() const {
-  refuse_reading("loss_scale", "the number of skipped steps");
+  refuse_in_recording("loss_scale", "the number of skipped steps");
   return skipped_;
 }
 
@@ -251,7 +245,7 @@ void LossScale::count_step(bool is_finite) {
 }
 
 SavedState LossScale::state() const {
-  refuse_reading("loss_scale", "its state");
+  refuse_in_recording("loss_scale", "its state");
   return {.scalars = {{"value", value_},
                       {"good", static_cast<double>(good_)},
                       {"skipped", static_cast<double>(skipped_)}},
@@ -260,7 +254,7 @@ SavedState LossScale::state() const {
 
 void LossScale::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit LossScale::prepare_restore(const SavedState& state) {
-  refuse_reading("loss_scale", "a state that is restored");
+  refuse_in_recording("loss_scale", "a state that is restored");
   StateReader reader("loss_scale", state);
   const double value = reader.scalar("value");
   const std::int64_t good = reader.count("good"), skipped = reader.count("skipped");

@@ -289,6 +289,13 @@ TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][
                       return w * 1.0;
                     })(),
                     TraceError);
+    CHECK_THROWS_AS(compile([&] {   // a function that catches the error is no program either
+                      try {
+                        change();
+                      } catch (const Error&) {}
+                      return w * 1.0;
+                    })(),
+                    TraceError);
   };
   GradientAccumulator sums;
   refused([&] { adam.set_hyperparameter("learning_rate", 0.2); });
@@ -296,6 +303,8 @@ TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][
   refused([&] { adam.restore_slot(w, "m", ones({3})); });
   refused([&] { adam.restore_slot("w", "m", ones({3})); });
   refused([&] { (void)sums.count(); });
+  refused([&] { (void)sums.take_sum(); });
+  refused([&] { (void)sums.take_mean(); });
   CHECK(adam.hyperparameter("learning_rate") == 0.1);
   CHECK(adam.iterations() == 0);
 }

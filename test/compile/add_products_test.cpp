@@ -69,7 +69,7 @@ TEST_CASE("a product that is read by others, too, is added afterwards", "[record
   };
   const auto g = [](const Tensor& a, const Tensor& b) {
     const Tensor first = matmul(a, b), third = matmul(b, first), second = matmul(b, a);
-    return std::vector{add_n({first, second, third}), add_n({a, matmul(b, b)})};
+    return std::vector{add_n({first, second, third}), add_n({first, matmul(b, b)}), add_n({a, matmul(b, b)})};
   };
   const auto square_of_sum = [](const Tensor& a, const Tensor& b) {   // whose factor is what it is added to
     const Tensor first = matmul(a, b);

@@ -90,7 +90,7 @@ TEST_CASE("slots cannot be read while a function is recorded", "[recorded][optim
     return 2 * adam.slot(w, "m");
   });
   CHECK_THROWS_WITH(step(tensor({1.0, 1.0})), Contains("adam: slot \"m\" of variable \"weight\"") &&
-                                                  Contains("read it outside, after the call"));
+                                                  Contains("do this outside, after the call"));
   const auto plain = compile([&](const Tensor& g) { adam.apply_gradients({{g, w}}); });
   plain(tensor({1.0, 1.0}));
   plain(tensor({1.0, 1.0}));
@@ -111,7 +111,7 @@ TEST_CASE("an optimizer's state cannot be read while a function is recorded", "[
       return read();
     });
     CHECK_THROWS_WITH(step(tensor({1.0, 1.0})),
-                      Contains("adam: its state is no part") && Contains("read it outside, after the call"));
+                      Contains("adam: its state is no part") && Contains("do this outside, after the call"));
     CHECK(step.programs().empty());
     CHECK(read().defined());
   }

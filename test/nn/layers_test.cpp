@@ -1,6 +1,7 @@
 // Layers and their gradients are those of torch 1.13 for the same variables: test/nn/torch_layers.py computes
 // them.
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "closeness.h"
 #include "data_folder.h"
@@ -89,6 +90,47 @@ TEST_CASE("convolutional layers take channels first") {
   columns.window.layout = Layout::nchw;
   const Tensor s = random::normal({2, 5, 2}, {.seed = 4});
   CHECK(worst(transpose(columns(transpose(s, {0, 2, 1})), {0, 2, 1}), rows(s)) < 1e-6);
+}
+
+TEST_CASE("normalizing layers of halves square in f32", "[layers]") {
+  const Tensor x = tensor({{{300.0, -300.0, 600.0, 0.0}, {1000.0, 30000.0, -30000.0, 500.0}}});
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    CAPTURE(name_of(dtype));
+    const Tensor half = astype(x, dtype);
+    const auto close = [&](const Tensor& y, const Tensor& wanted) {
+      CHECK(y.dtype() == dtype);
+      CHECK(worst(astype(y, DType::f32), wanted) < (dtype == DType::f16 ? 0x1p-10 : 0x1p-7));
+    };
+    close(nn::RMSNorm(4, {.dtype = dtype})(half), nn::RMSNorm(4)(astype(half, DType::f32)));
+    close(nn::GroupNorm(2, 4, {.dtype = dtype})(half), nn::GroupNorm(2, 4)(astype(half, DType::f32)));
+    close(nn::LayerNorm(4, {.dtype = dtype})(half), nn::LayerNorm(4)(astype(half, DType::f32)));
+  }
+}
+
+TEST_CASE("layers take a batch without examples", "[layers]") {
+  CHECK(nn::GroupNorm(2, 4)(zeros({0, 3, 4})).shape() == Shape{0, 3, 4});
+  CHECK(nn::RMSNorm(4)(zeros({0, 4})).shape() == Shape{0, 4});
+  CHECK(nn::BatchNorm(4)(zeros({0, 4})).shape() == Shape{0, 4});
+}
+
+TEST_CASE("a query of halves that may attend to nothing gets the mean of the values", "[layers]") {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+    CAPTURE(name_of(dtype));
+    const Tensor x = astype(tensor({{1.0, 2.0}, {3.0, 6.0}}), dtype);
+    for (const Tensor& mask : {zeros({2, 2}, DType::boolean), full({2, 2}, -INFINITY, DType::f32)}) {
+      const Tensor y = nn::attention(x, x, x, {.mask = mask, .dropout = 0.5});
+      CHECK(worst(astype(y, DType::f64), tensor({{2.0, 4.0}, {2.0, 4.0}}, DType::f64)) == 0);
+    }
+  }
+}
+
+TEST_CASE("a call of attention that fails leaves the cache as it was", "[layers]") {
+  const nn::MultiHeadAttention layer(4, 2, kKey, {.causal = true});
+  nn::AttentionCache cache;
+  CHECK_THROWS_AS(layer(zeros({1, 1, 4}), {.mask = zeros({1, 1}, DType::c64), .cache = &cache}), Error);
+  CHECK(cache.length() == 0);
+  layer(zeros({1, 1, 4}), {.cache = &cache});
+  CHECK(cache.length() == 1);
 }
 
 TEST_CASE("normalizing layers are those of torch") {

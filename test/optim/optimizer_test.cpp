@@ -140,7 +140,7 @@ TEST_CASE("all is checked before anything changes", "[optimizer]") {
       [&] {
         adam.apply_gradients({{{}, good}, {{}, bad}});
       },
-      "apply_gradients: no gradient reaches any variable: good, bad");
+      "apply_gradients: no gradient reaches variable \"good\", variable \"bad\"");
   check_error<ArgumentError>(
       [&] { adam.apply_gradients(std::vector<Gradient>(2), std::vector<Variable>{good}); },
       "apply_gradients: the lists differ in length: 2 gradients, 1 variables");

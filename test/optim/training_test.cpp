@@ -244,7 +244,7 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
             ", f32[], is kept as f32[], and not as f32[1]");
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
-        }) == "moving_average: variable \"counts\" is i32[2]; use f32, f64, f16 or bf16");
+        }) == "exponential_moving_average: variable \"counts\" is i32[2]; use f32, f64, f16 or bf16");
 }
 
 TEST_CASE("moving averages of halves are of f32, in which they can follow", "[optimizer]") {
