@@ -50,4 +50,16 @@ refused 'a variable of a network may not be const' << 'END'
 struct Net { const td::Variable w{td::ones({2})}; };
 auto all(const Net& net) { return td::nn::variables(net); }
 END
+refused 'a layer of a network may not be const' << 'END'
+struct Net { const td::nn::Dense hidden{2, 3, {1}}; };
+auto all(const Net& net) { return td::nn::variables(net); }
+END
+refused 'a layer of a network may not be const' << 'END'
+struct Net { const std::vector<td::nn::Sequential> parts; };
+auto all(const Net& net) { return td::nn::variables(net); }
+END
+refused 'of a lambda with captures: a struct with these members' << 'END'
+struct Net { td::nn::Sequential all; };
+auto all(const td::nn::Dense& dense) { return td::nn::Sequential{[dense](const td::Tensor& x) { return dense(x); }}; }
+END
 exit $failed

@@ -16,7 +16,7 @@ TAPEDECK_EXPORT void save_safetensors(const std::string& path, const NamedTensor
                                       const Metadata& metadata = {});
 
 /// Reads a file of any origin and verifies checksums if it has them. Throws FileError if the file cannot be
-/// read or is invalid, and for unsupported element types, such as BF16.
+/// read or is invalid, and for element types that tensors do not have, such as F8_E4M3.
 TAPEDECK_EXPORT NamedTensors load_safetensors(const std::string& path);
 /// Reads the metadata of such a file, and none of its tensors. Throws as load_safetensors does.
 TAPEDECK_EXPORT Metadata load_safetensors_metadata(const std::string& path);

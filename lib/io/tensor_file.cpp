@@ -1,7 +1,6 @@
 // Reads and writes safetensors files. Checksums are computed piece by piece, while a piece is in the cache.
 #include "io/tensor_file.h"
 
-#include <sys/mman.h>
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -21,14 +20,6 @@ constexpr std::int64_t kPiece = 1 << 18, kLengthBytes = 8;
 template <class F> void each_piece(std::int64_t n, const F& f) {
   for (std::int64_t at = 0; at < n; at += kPiece)
     f(at, std::min(kPiece, n - at));
-}
-
-// Large pages make the first touch of fresh memory cheaper.
-void prefer_large_pages(void* memory, std::int64_t bytes) {
-  constexpr std::uintptr_t kPage = 2 << 20;
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory), first = (begin + kPage - 1) / kPage * kPage,
-             end = (begin + static_cast<std::uintptr_t>(bytes)) / kPage * kPage;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
 // Orders tensors by element size, largest first, so that each one is aligned; then by name.
@@ -77,7 +68,6 @@ TensorReader::TensorReader(FileName name) : file_(std::move(name)) {
 Tensor TensorReader::read(const StoredTensor& stored) const {
   Tensor x = allocate(stored.spec);
   std::byte* const bytes = writable_bytes(x).data();
-  prefer_large_pages(bytes, x.nbytes());
   Checksum sum;
   each_piece(stored.end - stored.begin, [&](std::int64_t at, std::int64_t n) {
     file_.read(data_ + stored.begin + at, bytes + at, n);

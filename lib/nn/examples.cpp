@@ -102,6 +102,11 @@ Classes classes_of(std::string_view metric, const Tensor& labels, const Tensor& 
   if (has_classes && widest.ndim() == 0) throw_misfit(metric, labels, predictions, count);
   const Shape examples = has_classes ? without_last(widest) : widest;
   const std::int64_t classes = has_classes ? widest[widest.ndim() - 1] : count;
+  if (has_classes && (classes == 1 || (are_wide && widest.ndim() == 1)))
+    throw_error<ShapeError>(
+        "{}: labels is {}, predictions is {}; scores and one-hot labels are [...,classes] of two classes or "
+        "more. For one number of each example use a binary metric, such as BinaryAccuracy",
+        metric, labels.spec(), predictions.spec());
   if (labels.shape() != (is_one_hot ? widest : examples) ||
       predictions.shape() != (has_scores ? widest : examples) || (count && classes != count) ||
       (has_classes && classes == 0))

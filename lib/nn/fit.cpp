@@ -8,6 +8,7 @@
 #include "nn/fit_state.h"
 #include "nn/progress.h"
 #include "optim/communicator.h"
+#include "tape/variable.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/ops/reduce.h"
 #include "tapedeck/training.h"
@@ -220,6 +221,7 @@ class Loop {
   FitReport run();
 
  private:
+  void check_in_network() const;
   void open_folder();
   void begin();
   void train_epoch();
@@ -272,9 +274,23 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
     throw ArgumentError(
         "fit: the network has no trainable variables; make one trainable, or name those to train in "
         "FitOptions::variables");
+  tapedeck::detail::check_distinct(trained_, "fit");
+  if (options.checkpoints || (options.early_stopping && options.early_stopping->restore_best))
+    check_in_network();
   check_not_empty("fit", "the data", loader_);
   if (validation_) check_not_empty("fit", "the validation data", *validation_);
   if (options.checkpoints) open_folder();
+}
+
+// What is saved and restored is the network.
+void Loop::check_in_network() const {
+  for (const Variable& v : trained_)
+    if (std::none_of(variables_.begin(), variables_.end(),
+                     [&](const NamedVariable& own) { return own.variable == v; }))
+      throw_error<ArgumentError>(
+          "fit: {} is trained and no part of the network, so that checkpoints and restore_best would be "
+          "without it; make it a member",
+          tapedeck::detail::described(v.cell()));
 }
 
 void Loop::open_folder() {

@@ -48,6 +48,11 @@ void check_finite(std::string_view name, double a, double b) {
     throw_error<ArgumentError>("{}: {} and {} are not both finite", name, a, b);
 }
 
+void check_normal(std::string_view name, double deviation, double mean) {
+  check_finite(name, deviation, mean);
+  if (deviation < 0) throw_error<ArgumentError>("{}: the deviation is {}; use 0 or more", name, deviation);
+}
+
 }   // namespace
 
 Initializer constant(double value) {
@@ -64,13 +69,13 @@ Initializer uniform(double low, double high) {
   };
 }
 Initializer normal(double deviation, double mean) {
-  check_finite("normal", deviation, mean);
+  check_normal("normal", deviation, mean);
   return [=](const Shape& shape, random::Key key, DType dtype) {
     return random::normal(shape, key, dtype) * deviation + mean;
   };
 }
 Initializer truncated_normal(double deviation, double mean) {
-  check_finite("truncated_normal", deviation, mean);
+  check_normal("truncated_normal", deviation, mean);
   return [=](const Shape& shape, random::Key key, DType dtype) {
     return random::truncated_normal(shape, key, dtype) * deviation + mean;
   };

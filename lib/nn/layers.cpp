@@ -51,9 +51,16 @@ Initializer bias_default(Defaults defaults, const Shape& kernel) {
   return uniform_of(fan_in(kernel));
 }
 
-Tensor first_value(const Initializer& given, const Initializer& otherwise, const Shape& shape,
-                   random::Key key, DType dtype) {
-  return (given ? given : otherwise)(shape, key, dtype);
+// Halves are those of f32, rounded.
+Tensor first_value(std::string_view name, const Initializer& given, const Initializer& otherwise,
+                   const Shape& shape, random::Key key, DType dtype) {
+  const DType made_in = is_half(dtype) ? DType::f32 : dtype;
+  const Tensor x = (given ? given : otherwise)(shape, key, made_in);
+  if (!x.defined() || x.spec() != Spec{made_in, shape})
+    throw_error<ArgumentError>("{}: its initializer gives {}; it was asked for {}", name,
+                               x.defined() ? to_string(x.spec()) : "an undefined tensor",
+                               Spec{made_in, shape});
+  return made_in == dtype ? x : astype(x, dtype);
 }
 
 }   // namespace
@@ -61,9 +68,10 @@ Tensor first_value(const Initializer& given, const Initializer& otherwise, const
 Variable new_kernel(std::string_view layer, const Shape& shape, random::Key key, const LayerOptions& options,
                     Role role) {
   check_extents(layer, shape);
-  return Variable(
-      first_value(options.kernel, kernel_default(options.defaults, role, shape), shape, key, options.dtype),
-      {.name = role == Role::embedding ? "table" : "kernel"});
+  const std::string name = role == Role::embedding ? "table" : "kernel";
+  return Variable(first_value(name, options.kernel, kernel_default(options.defaults, role, shape), shape, key,
+                              options.dtype),
+                  {.name = name});
 }
 
 Variable new_recurrent_kernel(std::string_view layer, std::int64_t inputs, std::int64_t outputs,
@@ -71,7 +79,7 @@ Variable new_recurrent_kernel(std::string_view layer, std::int64_t inputs, std::
   const Shape above = {inputs, gates * outputs}, below = {outputs, gates * outputs};
   check_extents(layer, above);
   const auto part = [&](const Shape& shape, std::uint64_t i, const Initializer& otherwise) {
-    return first_value(options.kernel, otherwise, shape, key.split(i), options.dtype);
+    return first_value("kernel", options.kernel, otherwise, shape, key.split(i), options.dtype);
   };
   const Initializer of_state = kernel_default(options.defaults, Role::recurrent, below);
   const Initializer of_inputs =
@@ -82,8 +90,9 @@ Variable new_recurrent_kernel(std::string_view layer, std::int64_t inputs, std::
 std::optional<Variable> new_bias(std::int64_t n, const Shape& kernel, random::Key key,
                                  const LayerOptions& options) {
   if (!options.use_bias) return {};
-  return Variable(first_value(options.bias, bias_default(options.defaults, kernel), {n}, key, options.dtype),
-                  {.name = "bias"});
+  return Variable(
+      first_value("bias", options.bias, bias_default(options.defaults, kernel), {n}, key, options.dtype),
+      {.name = "bias"});
 }
 
 Variable new_recurrent_bias(std::string_view layer, std::int64_t outputs, std::int64_t gates, random::Key key,
@@ -95,7 +104,9 @@ Variable new_recurrent_bias(std::string_view layer, std::int64_t outputs, std::i
 
 Variable new_constant(std::string_view layer, std::string_view name, std::int64_t n, double value,
                       DType dtype, bool trainable) {
-  if (n < 1) throw_error<ArgumentError>("{}: {} channels; use 1 or more", layer, n);
+  if (n < 1) throw_error<ArgumentError>("{}: the size is {}; use 1 or more", layer, n);
+  if (!is_floating(dtype))
+    throw_error<DTypeError>("{}: the dtype is {}; use f32, f64, f16 or bf16", layer, name_of(dtype));
   return Variable(full({n}, value, dtype), {.name = std::string(name), .trainable = trainable});
 }
 
@@ -155,6 +166,12 @@ void Sequential::walk(const std::string& path, const detail::Visit& visit) {
   for (std::size_t i = 0; i < layers_.size(); ++i)
     layers_[i].walk(detail::join(path, std::to_string(i)), visit);
 }
-Tensor Residual::operator()(const Tensor& x, Run run) const { return x + layer(x, run); }
+Tensor Residual::operator()(const Tensor& x, Run run) const {
+  const Tensor y = layer(x, run);
+  if (y.shape() != x.shape())
+    throw_error<ShapeError>("residual: x is {}, and its layer gives {}; they have to be of one shape",
+                            x.spec(), y.spec());
+  return x + y;
+}
 
 }   // namespace tapedeck::nn

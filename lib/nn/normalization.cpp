@@ -1,6 +1,8 @@
 // Layers that normalize.
 #include "tapedeck/nn/normalization.h"
 
+#include <cmath>
+
 #include "core/format.h"
 #include "nn/in_layer.h"
 #include "optim/communicator.h"
@@ -12,6 +14,12 @@
 namespace tapedeck::nn {
 namespace {
 
+double checked_epsilon(std::string_view layer, double epsilon) {
+  if (!(epsilon >= 0 && std::isfinite(epsilon)))
+    throw_error<ArgumentError>("{}: epsilon is {}; use 0 or a small positive number", layer, epsilon);
+  return epsilon;
+}
+
 // f(x), rounded to the dtype of x: squares of halves are f32.
 template <class F> Tensor in_wide(const Tensor& x, const F& f) {
   return is_half(x.dtype()) ? astype(f(astype(x, DType::f32)), x.dtype()) : f(x);
@@ -21,7 +29,7 @@ template <class F> Tensor in_wide(const Tensor& x, const F& f) {
 
 LayerNorm::LayerNorm(std::int64_t size_, const LayerNormOptions& options)
     : size(size_),
-      epsilon(options.epsilon),
+      epsilon(checked_epsilon("layer_norm", options.epsilon)),
       scale(detail::new_constant("layer_norm", "scale", size, 1, options.dtype)),
       offset(detail::new_constant("layer_norm", "offset", size, 0, options.dtype)) {}
 Tensor LayerNorm::operator()(const Tensor& x) const {
@@ -31,7 +39,7 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
 
 RMSNorm::RMSNorm(std::int64_t size_, const RMSNormOptions& options)
     : size(size_),
-      epsilon(options.epsilon),
+      epsilon(checked_epsilon("rms_norm", options.epsilon)),
       scale(detail::new_constant("rms_norm", "scale", size, 1, options.dtype)) {}
 Tensor RMSNorm::operator()(const Tensor& x) const {
   return in_layer({this, "RMSNorm", scale, "...,#", size}, x, [&] {
@@ -47,7 +55,7 @@ Tensor RMSNorm::operator()(const Tensor& x) const {
 GroupNorm::GroupNorm(std::int64_t groups_, std::int64_t channels_, const GroupNormOptions& options)
     : groups(groups_),
       channels(channels_),
-      epsilon(options.epsilon),
+      epsilon(checked_epsilon("group_norm", options.epsilon)),
       scale(detail::new_constant("group_norm", "scale", channels, 1, options.dtype)),
       offset(detail::new_constant("group_norm", "offset", channels, 0, options.dtype)) {
   if (groups < 1 || channels % groups != 0)
@@ -108,7 +116,7 @@ Moments of_all_parts(const Tensor& table, std::int64_t channels) {
 BatchNorm::BatchNorm(std::int64_t channels_, const BatchNormOptions& options)
     : channels(channels_),
       momentum(options.momentum),
-      epsilon(options.epsilon),
+      epsilon(checked_epsilon("batch_norm", options.epsilon)),
       scale(detail::new_constant("batch_norm", "scale", channels, 1, options.dtype)),
       offset(detail::new_constant("batch_norm", "offset", channels, 0, options.dtype)),
       mean(detail::new_constant("batch_norm", "mean", channels, 0, computed_in(options.dtype), false)),

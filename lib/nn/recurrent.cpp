@@ -16,6 +16,8 @@ void check_sequence(std::string_view layer, const Tensor& x, std::int64_t inputs
   if (x.ndim() != 3 || x.shape()[2] != inputs)
     throw_error<ShapeError>("{}: x is {}; it has to be [batch, time, {}]", layer, x.spec(), inputs);
   if (!lengths.defined()) return;
+  if (lengths.dtype() != DType::i32 && lengths.dtype() != DType::i64)
+    throw_error<DTypeError>("{}: lengths are {}; use i32 or i64", layer, lengths.spec());
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
   if (lengths.shape() != Shape{batch})
     throw_error<ShapeError>("{}: lengths are {}; they have to be [{}], one of each sequence", layer,
@@ -25,7 +27,7 @@ void check_sequence(std::string_view layer, const Tensor& x, std::int64_t inputs
       throw_error<ShapeError>("{}: a length is {}, where time is {}; use 0..{}", layer, n, time, time);
 }
 
-// What is kept of states [time, batch, n] that began with `first`: zero beyond each length.
+// What is kept of [time, batch, n]: zero beyond each length.
 Tensor within(const Tensor& states, const Tensor& lengths) {
   if (!lengths.defined()) return states;
   const Tensor step = reshape(arange(states.shape()[0]), {-1, 1, 1});
@@ -56,7 +58,8 @@ LstmSequence Lstm::operator()(const Tensor& x, const Tensor& lengths, const Lstm
       return s.defined() ? s : zeros({x.shape()[0], outputs}, x.dtype());
     };
     const LstmState first = {or_zeros(state.h), or_zeros(state.c)};
-    const LstmState all = block_lstm(swap_batch_and_time(x), first, kernel, bias, forget_bias);
+    const LstmState all =
+        block_lstm(within(swap_batch_and_time(x), lengths), first, kernel, bias, forget_bias);
     return {detail::noted(this, "Lstm", swap_batch_and_time(within(all.h, lengths))),
             {last_of(all.h, first.h, lengths), last_of(all.c, first.c, lengths)}};
   });
@@ -79,7 +82,8 @@ GruSequence Gru::operator()(const Tensor& x, const Tensor& lengths, const Tensor
     const Tensor weights = recurrent, offset = recurrent_bias;
     std::vector<Tensor> states;
     Tensor h = first;
-    for (const Tensor& from_x : unstack(swap_batch_and_time(matmul(x, kernel) + bias.value()))) {
+    const Tensor used = within(swap_batch_and_time(x), lengths);
+    for (const Tensor& from_x : unstack(matmul(used, kernel) + bias.value())) {
       const std::vector<Tensor> in = split(from_x, {2 * outputs, outputs}, -1);
       const std::vector<Tensor> back = split(matmul(h, weights) + offset, {2 * outputs, outputs}, -1);
       const std::vector<Tensor> gates = split(sigmoid(in[0] + back[0]), 2, -1);

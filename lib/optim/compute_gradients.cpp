@@ -77,6 +77,7 @@ Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossO
 Differentiated differentiate(const Loss& loss, const LossOptions& options, To to) {
   if (!loss) throw ArgumentError("compute_gradients: the loss is an empty function");
   check_options(options);
+  if (to == To::step && options.variables) detail::check_distinct(*options.variables, "minimize");
   GradientTape tape({.watch_accessed_variables = !options.variables});
   if (options.variables)
     for (const Variable& v : *options.variables)
@@ -86,6 +87,7 @@ Differentiated differentiate(const Loss& loss, const LossOptions& options, To to
 
 Differentiated differentiate(const Tensor& loss, GradientTape* tape, const LossOptions& options, To to) {
   check_options(options);
+  if (to == To::step && options.variables) detail::check_distinct(*options.variables, "minimize");
   if (!tape)
     throw ArgumentError(
         "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");

@@ -96,6 +96,22 @@ std::vector<RestoredSum> sums_of(std::span<const SlotValue> slots) {
   return sums;
 }
 
+void check_fits(const GradientAndVariable& p) {
+  if (!p.gradient.defined()) return;
+  const IndexedSlices* s = p.gradient.slices();
+  const Shape& wanted = p.variable.shape();
+  if (s) {
+    const IndexedSlices all = {s->values, s->indices, s->dense_shape ? *s->dense_shape : wanted};
+    validate(all, "gradient_accumulator", p.variable.name());
+    if (*all.dense_shape == wanted) return;
+  } else if (p.gradient.tensor().shape() == wanted) {
+    return;
+  }
+  throw_error<ShapeError>("gradient_accumulator: {} is {}, its gradient has the shape {}",
+                          detail::label(p.variable.cell()), p.variable.cell().value.spec(),
+                          s ? *s->dense_shape : p.gradient.tensor().shape());
+}
+
 }   // namespace
 
 void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
@@ -106,6 +122,7 @@ void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
   std::vector<GradientAndVariable> sums = sums_;
   std::vector<std::int64_t> places = places_;
   for (const GradientAndVariable& p : pairs) {
+    check_fits(p);
     const auto at = std::find_if(sums.begin(), sums.end(),
                                  [&](const GradientAndVariable& s) { return s.variable == p.variable; });
     if (at == sums.end())

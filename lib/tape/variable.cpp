@@ -83,6 +83,16 @@ void detail::check_not_shared(const VariableCell& cell, std::string_view what) {
         what, detail::described(cell));
 }
 
+void detail::check_distinct(std::span<const Variable> variables, std::string_view caller) {
+  std::vector<const VariableCell*> cells;
+  for (const Variable& v : variables)
+    cells.push_back(&v.cell());
+  std::sort(cells.begin(), cells.end());
+  if (const auto twice = std::adjacent_find(cells.begin(), cells.end()); twice != cells.end())
+    throw_error<ArgumentError>("{}: {} is listed twice; a step would change it twice", caller,
+                               described(**twice));
+}
+
 void detail::note_access(VariableCell& cell) {
   if (thread_state.notes && cell.trainable) [[unlikely]]
     thread_state.notes->note(Variable(cell.shared_from_this()));

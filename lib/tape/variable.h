@@ -33,5 +33,7 @@ void check_not_shared(const VariableCell& cell, std::string_view what);
 
 /// Tells the thread's watchers of variables that this one is read or updated.
 void note_access(VariableCell& cell);
+/// Throws ArgumentError where one is listed twice: a step would change it twice.
+void check_distinct(std::span<const Variable> variables, std::string_view caller);
 
 }   // namespace tapedeck::detail

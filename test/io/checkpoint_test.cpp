@@ -422,7 +422,7 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   CHECK(restored("weighted/numerator", Tensor()) ==
         "restore: tensor \"numerator\" of weighted_moving_average is missing");
   CHECK(restored("averages/x/value", tensor({1, 2})) ==
-        "restore: \"x/value\" of moving_average is missing, or neither f32 nor f64");
+        "restore: \"x/value\" of exponential_moving_average is missing, or neither f32 nor f64");
   CHECK(restored("accumulator/w/sum", zeros({4})) == "restore: variable \"w\" is f32[5], its sum is f32[4]");
   CHECK(restored("accumulator/table/values", Tensor()) ==
         "restore: gradient_accumulator: variable \"table\" has one of values and indices, or a sum beside "

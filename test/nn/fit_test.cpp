@@ -11,6 +11,7 @@
 
 #include "message_of.h"
 #include "tapedeck/checkpoint.h"
+#include "tapedeck/nn/dense.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 #include "tapedeck/training_log.h"
@@ -665,4 +666,25 @@ TEST_CASE("evaluate: means over rows, without a tape", "[fit]") {
   CHECK(numbers[0].value == Approx(mean(square(data.tensors()[1] - predictions)).item()));
   CHECK(numbers[1].name == "mean_absolute_error");
   CHECK(numbers[1].value == Approx(mean(abs(data.tensors()[1] - predictions)).item()));
+}
+
+TEST_CASE("fit does not save what it trains outside of the network", "[fit]") {
+  const TemporaryFolder folder;
+  const nn::Dense network(3, 1, {.seed = 1});
+  const Variable gain(ones({1}), {.name = "gain"});
+  const Tensor x = random::normal({16, 3}, {.seed = 1});
+  const auto train = [&](nn::FitOptions options) {
+    options.epochs = 1, options.progress = nn::FitProgress::silent;
+    options.variables = {{network.kernel, gain}};
+    options.validation = Dataset({x, sum(x, 1, true)});
+    Optimizer sgd = GradientDescent({.learning_rate = 0.1});
+    nn::fit(
+        network, [&](const Tensor& z, const Tensor& p) { return square(z - p * gain); }, sgd,
+        Dataset({x, sum(x, 1, true)}), options);
+  };
+  const std::string text = "fit: variable \"gain\" is trained and no part of the network";
+  CHECK_THROWS_WITH(train(nn::FitOptions{.checkpoints = {{.folder = folder.path()}}}), Catch::Contains(text));
+  CHECK_THROWS_WITH(train(nn::FitOptions{.early_stopping = {{.restore_best = true}}}), Catch::Contains(text));
+  CHECK(gain.value().item() == 1);
+  CHECK_NOTHROW(train({}));
 }

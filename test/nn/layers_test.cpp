@@ -117,8 +117,8 @@ TEST_CASE("a query of halves that may attend to nothing gets the mean of the val
   for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
     CAPTURE(name_of(dtype));
     const Tensor x = astype(tensor({{1.0, 2.0}, {3.0, 6.0}}), dtype);
-    for (const Tensor& mask : {zeros({2, 2}, DType::boolean), full({2, 2}, -INFINITY, DType::f32)}) {
-      const Tensor y = nn::attention(x, x, x, {.mask = mask, .dropout = 0.5});
+    for (const Tensor& mask : {zeros({2, 2}, DType::boolean), full({2, 2}, -INFINITY, dtype)}) {
+      const Tensor y = nn::attention(x, x, x, {.mask = mask});
       CHECK(worst(astype(y, DType::f64), tensor({{2.0, 4.0}, {2.0, 4.0}}, DType::f64)) == 0);
     }
   }
@@ -318,7 +318,7 @@ TEST_CASE("layers refuse sizes that cannot be") {
   CHECK_THROWS_WITH(nn::GroupNorm(4, 6), "group_norm: groups is 4, which does not divide 6 channels");
   CHECK_THROWS_WITH(nn::Gru(2, 3, kKey, {.use_bias = false}),
                     "gru: it has no form without a bias; use_bias has to be true");
-  CHECK_THROWS_WITH(nn::LayerNorm(0), "layer_norm: 0 channels; use 1 or more");
+  CHECK_THROWS_WITH(nn::LayerNorm(0), "layer_norm: the size is 0; use 1 or more");
   CHECK_THROWS_WITH(
       nn::RMSNorm(3)(zeros({2, 4})),
       "RMSNorm of f32[3] expects [...,3], got f32[2,4]: rms_norm: x is f32[2,4]; its last axis has to "
@@ -335,4 +335,50 @@ TEST_CASE("ops with options and overloads are layers", "[nn]") {
   const nn::Sequential net{overloaded::relu, overloaded::gelu};
   const Tensor x = tensor({-1.0f, 2.0f});
   CHECK(net(x).to_vector() == gelu(relu(x)).to_vector());
+}
+
+TEST_CASE("what lies beyond the length of a sequence has no part in gradients", "[layers]") {
+  Tensor x = random::normal({2, 3, 2}, {.seed = 1});
+  const Tensor beyond = tensor({{{0.0, 0.0}, {1.0, 1.0}, {1.0, 1.0}}, {{0.0, 0.0}, {0.0, 0.0}, {1.0, 1.0}}}),
+               lengths = tensor({1, 2});
+  const auto compare = [&](const auto& layer) {
+    const auto gradients = [&](const Tensor& with) {
+      GradientTape tape;
+      const Tensor loss = sum(square(layer(with, lengths).outputs));
+      return tape.gradient(loss, layer.kernel).dense();
+    };
+    const Tensor wanted = gradients(x);
+    CHECK(worst(wanted, zeros(wanted.shape())) > 0.01);
+    for (const double bad : {double(NAN), double(INFINITY), 7.0})
+      CHECK(worst(gradients(where(beyond > 0.0, bad, x)), wanted) == 0);
+  };
+  compare(nn::Lstm(2, 3, kKey));
+  compare(nn::Gru(2, 3, kKey));
+  CHECK_THROWS_WITH(nn::Lstm(2, 3, kKey)(x, tensor({1.0, 2.5})),
+                    Catch::Contains("lstm: lengths are f32[2]; use i32 or i64"));
+}
+
+TEST_CASE("layers are made of what is asked for", "[layers]") {
+  const auto other = [](const Shape&, random::Key, DType dtype) { return zeros({1, 1}, dtype); };
+  CHECK_THROWS_WITH(nn::Dense(2, 3, kKey, {.kernel = other}),
+                    Catch::Contains("kernel: its initializer gives f32[1,1]; it was asked for f32[2,3]"));
+  const auto wide = [](const Shape& shape, random::Key, DType) { return zeros(shape, DType::f64); };
+  CHECK_THROWS_WITH(nn::Dense(2, 3, kKey, {.bias = wide}),
+                    Catch::Contains("bias: its initializer gives f64[3]"));
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const nn::Dense half(2, 3, kKey, {.dtype = dtype});
+    CHECK(same_bits(half.kernel, astype(nn::Dense(2, 3, kKey).kernel, dtype)));
+    CHECK(half(ones({1, 2}, dtype)).dtype() == dtype);
+    CHECK(nn::Gru(2, 3, kKey, {.dtype = dtype})(ones({1, 4, 2}, dtype)).outputs.dtype() == dtype);
+  }
+  for (const double epsilon : {-1.0, double(NAN), double(INFINITY)}) {
+    CHECK_THROWS_AS(nn::LayerNorm(2, {.epsilon = epsilon}), ArgumentError);
+    CHECK_THROWS_AS(nn::RMSNorm(2, {.epsilon = epsilon}), ArgumentError);
+    CHECK_THROWS_AS(nn::GroupNorm(1, 2, {.epsilon = epsilon}), ArgumentError);
+    CHECK_THROWS_AS(nn::BatchNorm(2, {.epsilon = epsilon}), ArgumentError);
+  }
+  CHECK_THROWS_WITH(nn::LayerNorm(2, {.dtype = DType::i32}), Catch::Contains("layer_norm: the dtype is i32"));
+  CHECK_THROWS_AS(nn::initializers::normal(-1), ArgumentError);
+  CHECK_THROWS_WITH(nn::Residual{nn::Dense(3, 1, kKey)}(ones({2, 3})),
+                    Catch::Contains("residual: x is f32[2,3], and its layer gives f32[2,1]"));
 }

@@ -423,3 +423,12 @@ TEST_CASE("errors of metrics name the metric", "[metrics]") {
   Metric accuracy = nn::Accuracy();
   CHECK(message_of<A>([&] { accuracy += Metric(f1); }) == "accuracy: f1_score is a metric of another class");
 }
+
+TEST_CASE("scores of one class are no classes", "[metrics]") {
+  const Tensor right = tensor({{1.0}, {0.0}}), wrong = tensor({{0.0}, {1.0}});
+  for (const auto& [labels, scores] : {std::pair(right, wrong), std::pair(tensor({1, 0}), wrong),
+                                       std::pair(tensor({1.0, 0.0}), tensor({0.2, 0.8}))})
+    CHECK_THROWS_WITH(nn::Accuracy().add(labels, scores),
+                      Catch::Contains("use a binary metric, such as BinaryAccuracy"));
+  CHECK(value_of(nn::BinaryAccuracy(), right, wrong) == 0);
+}

@@ -263,3 +263,33 @@ head      Dense       f32[1,2,3]       15
 )");
   CHECK(same_bits(net.norm.mean, mean));
 }
+
+namespace {
+
+struct Größen {
+  Variable α{ones({1})}, β{ones({2})};
+  nn::Dense größe{1, 1, {.seed = 1}};
+};
+struct WithConstants {
+  const std::int64_t width = 3;
+  const std::string name = "w";
+  const std::vector<double> rates = {0.5};
+  const std::shared_ptr<nn::Dense> shared = std::make_shared<nn::Dense>(1, 1, random::Key{.seed = 1});
+  nn::Dense head{1, 1, {.seed = 2}};
+};
+
+}   // namespace
+
+TEST_CASE("members with letters of any language have their names", "[layers]") {
+  std::vector<std::string> names;
+  for (const auto& [name, v] : nn::variables(Größen()))
+    names.push_back(name);
+  CHECK(names == std::vector<std::string>{"α", "β", "größe/kernel", "größe/bias"});
+}
+
+TEST_CASE("a network may have constants, and pointers that are", "[layers]") {
+  std::vector<std::string> names;
+  for (const auto& [name, v] : nn::variables(WithConstants()))
+    names.push_back(name);
+  CHECK(names == std::vector<std::string>{"shared/kernel", "shared/bias", "head/kernel", "head/bias"});
+}

@@ -443,3 +443,12 @@ TEST_CASE("a complex variable that a loss reads is refused", "[optimizer][errors
   CHECK(message_of<DTypeError>([&] { Optimizer::compute_gradients([&] { return abs(z); }); }) ==
         "compute_gradients: variable \"z\" is c128[]; use f32, f64, f16 or bf16");
 }
+
+TEST_CASE("a variable that is listed twice is an error", "[optimizer]") {
+  const Variable w(tensor(1.0), {.name = "w"}), v(tensor(2.0));
+  Optimizer sgd = GradientDescent({.learning_rate = 0.1});
+  CHECK(message_of<ArgumentError>([&] {
+          sgd.minimize([&] { return w * w; }, {.variables = {{w, v, w}}});
+        }) == "minimize: variable \"w\" is listed twice; a step would change it twice");
+  CHECK(w.value().item() == 1);
+}

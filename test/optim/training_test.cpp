@@ -150,7 +150,7 @@ TEST_CASE("micro-batches add up to one step", "[optimizer]") {
   CHECK(accumulator.count() == 2);
   CHECK(message_of<ShapeError>([&] {
           accumulator.add({{slices(), table}, {f64({1}), x}});
-        }) == "add_n: shapes differ: x is f64[2], input 1 is f64[1]");
+        }) == "gradient_accumulator: variable \"x\" is f64[2], its gradient has the shape [1]");
   CHECK(accumulator.count() == 2);
   std::vector<GradientAndVariable> mean = accumulator.take_mean();
   REQUIRE(mean.size() == 2);
@@ -266,4 +266,16 @@ TEST_CASE("a loss scale may begin at its limits", "[optimizer]") {
   CHECK(LossScale({.initial = 4, .least = 4, .most = 4}).value() == 4);
   CHECK_THROWS_AS(LossScale({.initial = 4, .least = 5, .most = 8}), ArgumentError);
   CHECK_THROWS_AS(LossScale({.initial = 4, .least = 1, .most = 3}), ArgumentError);
+}
+
+TEST_CASE("an accumulator refuses gradients that do not fit", "[optimizer]") {
+  const Variable w(ones({2, 3}), {.name = "w"});
+  GradientAccumulator sums;
+  CHECK(message_of<ShapeError>([&] {
+          sums.add(std::vector<GradientAndVariable>{{ones({3}), w}});
+        }) == "gradient_accumulator: variable \"w\" is f32[2,3], its gradient has the shape [3]");
+  CHECK_THROWS_AS(
+      sums.add(std::vector<GradientAndVariable>{{IndexedSlices{ones({1, 3}), tensor({0}), Shape{5, 3}}, w}}),
+      ShapeError);
+  CHECK(sums.count() == 0);
 }

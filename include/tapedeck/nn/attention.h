@@ -17,9 +17,9 @@ struct AttentionOptions {
   Run run = {};
 };
 /// softmax(query · keyᵀ · scale) · value over the keys, for query [..., queries, depth], key [..., keys,
-/// depth] and value
-/// [..., keys, outputs]; leading axes broadcast. A query that may attend to nothing gets the mean of all
-/// values. f32 and f64. Throws ShapeError for other shapes, and DTypeError for a mask of integers.
+/// depth] and value [..., keys, outputs]; leading axes broadcast. A query that may attend to nothing gets the
+/// mean of all values. f32, f64, f16 and bf16. Throws ShapeError for other shapes, and DTypeError for a mask
+/// of integers.
 TAPEDECK_EXPORT Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const AttentionOptions& options = {});
 

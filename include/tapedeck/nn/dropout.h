@@ -5,8 +5,8 @@
 
 namespace tapedeck::nn {
 
-/// In training, tapedeck::dropout with the key of the run; else x. Throws ArgumentError for a run that trains
-/// without a key, and unless 0 ≤ rate < 1.
+/// In training, tapedeck::dropout with the key of the run, which throws ArgumentError without a key and
+/// unless 0 ≤ rate < 1; else x.
 struct Dropout {
   double rate = 0.5;
 

@@ -174,7 +174,8 @@ template <class T> extern const Holder<T> kNowhere;
 template <PointerTo p> consteval std::string_view last_identifier() {
   const std::string_view text = __PRETTY_FUNCTION__;   // ends with "…::name)}]" or "….name}]"
   const auto is_letter = [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           static_cast<unsigned char>(c) >= 0x80;   // a part of a letter in UTF-8
   };
   std::size_t end = text.rfind('}');
   while (!is_letter(text[end - 1]))

@@ -7,7 +7,8 @@
 
 namespace tapedeck::nn {
 
-/// Makes the first value of a variable, from its shape and a key that no other variable has.
+/// Makes the first value of a variable, from its shape and a key that no other variable has. For layers of
+/// f16 and bf16 the dtype is f32, and what it gives is rounded.
 using Initializer = std::function<Tensor(const Shape& shape, random::Key key, DType dtype)>;
 
 /// Whose defaults layers begin with, where nothing else is given. keras: kernels are Glorot uniform,
@@ -24,10 +25,10 @@ struct LayerOptions {
   DType dtype = DType::f32;
 };
 
-/// The initializers. Those that speak of fans count the inputs and outputs of one unit: of a kernel [...,
-/// window extents, in, out], fan_in is the size of the window times in, fan_out that times out; of a vector
-/// [n] both are n. Each throws ArgumentError for numbers that are not finite, and where its bounds are in the
-/// wrong order.
+/// The initializers. Those that speak of fans count the inputs and outputs of one unit: of a kernel [window
+/// extents..., in, out], fan_in is the window's size times in, fan_out its size times out; of a vector [n]
+/// both are n. All but constant throw ArgumentError for numbers that are not finite, uniform unless low <
+/// high, and normal ones for a negative deviation.
 namespace initializers {
 
 /// The same number everywhere.

@@ -202,7 +202,7 @@ class TAPEDECK_EXPORT AUC : public Totals {
  public:
   explicit AUC(Curve curve = Curve::roc);
   /// All elements, each with the weight of its example. value() sorts a copy of the predictions. Throws
-  /// ArgumentError for whole numbers from 2^53 on, which f64 cannot tell apart.
+  /// ArgumentError for integers from 2^53 on, which f64 cannot tell apart.
   void add(const Tensor& labels, const Tensor& predictions, const Tensor& weights = {});
   double value() const;
 

@@ -11,8 +11,8 @@ namespace tapedeck::nn::detail {
 /// What kind of variable it is, for which each library has its own default.
 enum class Role : std::uint8_t { kernel, input_of_recurrent, recurrent, embedding };
 
-/// A variable "kernel" of this shape: from options.kernel, or the default one of its role. Throws
-/// ArgumentError, naming the layer, unless all extents are 1 or more.
+/// A variable "kernel", or "table" of an embedding, of this shape: from options.kernel, or the default one of
+/// its role. Throws ArgumentError, naming the layer, unless all extents are 1 or more.
 TAPEDECK_EXPORT Variable new_kernel(std::string_view layer, const Shape& shape, random::Key key,
                                     const LayerOptions& options, Role role = Role::kernel);
 /// A variable "bias" [n] beside a kernel of this shape, or none where the options say so.

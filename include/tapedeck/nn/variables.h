@@ -1,8 +1,8 @@
 // The variables of a network, by name. A network is a struct of layers, and a layer a struct with variables:
 // an aggregate, whose members are found at compile time, or a class with
 //   template <class Visit> void for_each_member(Visit visit) { visit("hidden", hidden_); … }
-// Members may be variables, layers, and vectors, arrays, maps by name, tuples, variants, optionals and smart
-// pointers of these. Other members are passed over. An aggregate may not have base classes or C arrays.
+// Members may be variables, layers, and vectors, std::arrays, maps by name, tuples, variants, optionals and
+// smart pointers of these. Other members are passed over. An aggregate may not have base classes or C arrays.
 #pragma once
 #include <memory>
 #include <string>
@@ -40,9 +40,10 @@ class TAPEDECK_EXPORT Copier {
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
-  /// Of the original, each node; then of the copy. A variable becomes a new one with its value and options,
-  /// the same for the same one; a std::shared_ptr points to a copy, the same for the same address. Throws
-  /// ArgumentError, and leaves the original as it is, where the copy has not all of its members for itself.
+  /// note() is called for each node of the original, then replace() for each of the copy. A variable becomes
+  /// a new one with its value and options, the same for the same one; a std::shared_ptr points to a copy, the
+  /// same for the same address. Throws ArgumentError, and leaves the original as it is, where the copy has
+  /// not all of its members for itself.
   void note(const Node& node);
   void replace(const Node& node);
 
@@ -56,8 +57,8 @@ class TAPEDECK_EXPORT Copier {
 
 /// The variables of a network, in the order of its members, whose names match a pattern: "*" stands for any
 /// characters, as in "*/kernel" and "encoder/*". The names are paths, such as
-/// "encoder/0/attention/query/kernel". A variable that several members share is
-/// listed once, under the first of its names.
+/// "encoder/0/attention/query/kernel". A variable that several members share is listed once, under the first
+/// of its names.
 template <class Network>
 std::vector<NamedVariable> variables(const Network& network, std::string_view pattern = "*") {
   detail::Collector found(pattern);

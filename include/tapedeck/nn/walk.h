@@ -48,6 +48,7 @@ template <class T> inline constexpr bool is_shared_ptr<std::shared_ptr<T>> =
     std::is_object_v<T> && !std::is_array_v<T>;
 template <class T> inline constexpr bool is_function = false;
 template <class F> inline constexpr bool is_function<std::function<F>> = true;
+template <class F> inline constexpr bool is_function<const std::function<F>> = true;
 template <class T>
 concept ListOfMembers =
     !std::convertible_to<T&, std::string_view> && !std::derived_from<T, Tensor> && requires(T & x) {
@@ -119,17 +120,20 @@ template <class T> void walk_list(T& list, const std::string& path, const Visit&
 template <class T> void walk_fields(T& x, const std::string& path, const Visit& visit) {
   auto fields = fields_of(x);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (walk(std::get<I>(fields), join(path, field_name<T, I>()), visit), ...);
+    (walk(std::get<I>(fields), join(path, field_name<std::remove_const_t<T>, I>()), visit), ...);
   }
   (std::make_index_sequence<field_count<T>()>{});
 }
 
 /// Visits x and everything in it. What cannot hold variables, such as numbers, is passed over.
 template <class T> void walk(T& x, const std::string& path, const Visit& visit) {
-  if constexpr (std::is_const_v<T>) {
-    // Sizes and names. A walk that copies a network replaces its variables, which are not const.
+  using Mutable = std::remove_const_t<T>;
+  if constexpr (std::same_as<const Variable, T>) {
+    // A walk that copies a network replaces its variables.
     static_assert(!std::same_as<const Variable, T>,
                   "a variable of a network may not be const; its value is what changes");
+  } else if constexpr (std::is_const_v<T> && (WalksItself<Mutable> || ListsItsMembers<Mutable>)) {
+    static_assert(!std::is_const_v<T>, "a layer of a network may not be const; make the network const");
   } else if constexpr (std::same_as<T, Variable>) {
     visit({path, {}, &x, &x});
   } else if constexpr (WalksItself<T>) {
@@ -140,7 +144,7 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
   } else if constexpr (ListOfMembers<T>) {
     walk_list(x, path, visit);
   } else if constexpr (is_shared_ptr<T>) {
-    if constexpr (!std::is_const_v<typename T::element_type>)
+    if constexpr (!std::is_const_v<typename T::element_type>)   // else of something that others own
       if (x) {
         const SharedMemberOf shared(x);
         visit({path, {}, x.get(), nullptr, &shared});
@@ -148,12 +152,12 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
       }
   } else if constexpr (PointsToMember<T>) {
     if (x) walk(*x, path, visit);
-  } else if constexpr (TupleOfMembers<T>) {
+  } else if constexpr (TupleOfMembers<Mutable>) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (walk(std::get<I>(x), join(path, std::to_string(I)), visit), ...);
     }
-    (std::make_index_sequence<std::tuple_size_v<T>>{});
-  } else if constexpr (requires { std::variant_size<T>::value; }) {
+    (std::make_index_sequence<std::tuple_size_v<Mutable>>{});
+  } else if constexpr (requires { std::variant_size<Mutable>::value; }) {
     std::visit([&](auto& one) { walk(one, path, visit); }, x);
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T> && HasBase<T>) {
     static_assert(!HasBase<T>,
@@ -161,15 +165,17 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
                   "give the struct a member template for_each_member(visit) that calls visit(name, member) "
                   "for each");
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T>) {
-    visit({path, type_name<T>(), &x, nullptr});
+    visit({path, type_name<Mutable>(), &x, nullptr});
     walk_fields(x, path, visit);
   } else {
     static_assert(!is_function<T> || !ClosedLayer<T>,
                   "the variables of a layer in a std::function cannot be seen: make it an nn::Layer, which "
                   "holds any layer, function or lambda");
     static_assert(is_function<T> || !ClosedLayer<T>,
-                  "the members of this layer cannot be seen: make it an aggregate, or give it a member "
-                  "template for_each_member(visit) that calls visit(name, member) for each");
+                  "the members of this layer cannot be seen: make it an aggregate (of a lambda with "
+                  "captures: a struct with "
+                  "these members), or give it a member template for_each_member(visit) that calls "
+                  "visit(name, member) for each");
   }
 }
 

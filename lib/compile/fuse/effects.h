@@ -7,11 +7,10 @@ namespace tapedeck::compiled {
 /// Whether an op infers its outputs from shapes alone, as elementwise ops do and those whose meaning programs
 /// know. Others may read numbers: to check indices, or to count what they find.
 inline bool infers_from_shapes(const OpNode& n) { return n.map || n.op->meaning != Meaning::other; }
-/// Whether a node runs even if nothing reads its results: it changes variables, has an effect, or checks
-/// integers or bools in each replay, or has a shape that depends on them: what follows was recorded for the
-/// shapes that it gave.
+/// Whether a node runs even if nothing reads its results: it changes variables; it has an effect; or it has
+/// integers or bools and may check them, or have a shape that depends on them, on which later nodes rely.
 bool must_run(const Program& p, const Node& node);
-/// Whether numbers may make it throw.
+/// Whether numbers may make it throw; ops with an effect are left to acts().
 inline bool may_throw(const Node& node) {
   const OpNode* n = as<OpNode>(node);
   return n && !infers_from_shapes(*n);

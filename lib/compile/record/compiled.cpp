@@ -171,9 +171,6 @@ std::vector<Tensor> values_of(std::span<VariableCell* const> cells) {
   return values;
 }
 
-}   // namespace
-
-namespace {
 // A plan with a fault is not used: the function runs as it is written. The tests want to hear of it.
 void report_fault(const std::string& name, const std::string& fault) {
   const std::string text = fmt::format(

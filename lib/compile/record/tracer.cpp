@@ -123,7 +123,8 @@ void Tracer::refuse(std::string text) {
   throw TraceError(text);
 }
 
-// A copy of what is made now, since tapes treat tensors that others hold in other ways.
+// A tensor made in the recording is copied: tapes treat one that the program also holds as shared, and would
+// take another path.
 Access Tracer::add_constant(const Tensor& x) {
   const Access a = program_.all_of(program_.add_constant(is_recorded(x) ? copy_of(x) : x));
   name(x, a);
