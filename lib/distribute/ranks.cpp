@@ -21,6 +21,7 @@
 #include "io/checksum.h"
 #include "op/recorder.h"
 #include "optim/communicator.h"
+#include "optim/master.h"
 #include "tape/variable.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/operators.h"
@@ -273,7 +274,7 @@ class RankCommunicator final : public Communicator {
     std::vector<Bucket> buckets;
     for (const std::size_t i : order) {
       const Variable& v = variables[i];
-      const std::int64_t nbytes = v.shape().size() * size_of(v.dtype());
+      const std::int64_t nbytes = v.shape().size() * size_of(computed_in(v.dtype()));
       if (buckets.empty() || variables[buckets.back().pairs[0]].dtype() != v.dtype() ||
           buckets.back().nbytes + nbytes > options_.bucket_bytes)
         buckets.emplace_back();
@@ -285,7 +286,7 @@ class RankCommunicator final : public Communicator {
   static std::vector<Spec> specs(std::span<const Bucket> buckets, std::span<const Variable> variables) {
     std::vector<Spec> result;
     for (const Bucket& b : buckets) {
-      const DType dtype = variables[b.pairs[0]].dtype();
+      const DType dtype = computed_in(variables[b.pairs[0]].dtype());
       result.push_back({dtype, {b.nbytes / size_of(dtype)}});
     }
     return result;
@@ -309,7 +310,7 @@ class RankCommunicator final : public Communicator {
       const Tensor g = s                    ? to_dense({s->values, s->indices, v.shape()})
                        : gradient.defined() ? gradient.tensor()
                                             : full(v.shape(), -0.0, v.dtype());
-      flat.push_back(reshape(g, {g.size()}));
+      flat.push_back(reshape(in_f32(g), {g.size()}));
     }
     return flat.size() == 1 ? flat[0] : concat(flat, 0);
   }
@@ -355,13 +356,14 @@ class RankCommunicator final : public Communicator {
     const Variable& v = own.variable;
     std::vector<std::int64_t> row(v.shape().begin(), v.shape().end());
     row[0] = 0;
-    IndexedSlices s{zeros(Shape(row), v.dtype()), zeros({0}, DType::i64), v.shape()};
+    const DType dtype = computed_in(v.dtype());
+    IndexedSlices s{zeros(Shape(row), dtype), zeros({0}, DType::i64), v.shape()};
     if (gradient.slices())
-      s = {gradient.slices()->values, astype(gradient.slices()->indices, DType::i64), v.shape()};
+      s = {in_f32(gradient.slices()->values), astype(gradient.slices()->indices, DType::i64), v.shape()};
     const auto receive_slices = [&](int from) -> IndexedSlices {
       row[0] = std::stoll(receive_text(from, v.name()));
       Tensor indices = receive(from, {DType::i64, {row[0]}}, v.name());
-      return {receive(from, {v.dtype(), Shape(row)}, v.name()), indices, v.shape()};
+      return {receive(from, {dtype, Shape(row)}, v.name()), indices, v.shape()};
     };
     const auto send_slices = [&](int to) {
       send_text(to, std::to_string(s.indices.size()));

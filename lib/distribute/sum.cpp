@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "optim/master.h"
+
 namespace tapedeck {
 namespace {
 
@@ -12,10 +14,10 @@ struct Terms {
   std::vector<Gradient> parts;   // one per replica
 };
 
-// Slices get their variable's shape, which adding them to a dense gradient needs.
-Gradient shaped(const Gradient& g, const Variable& v) {
-  const IndexedSlices* s = g.slices();
-  return s && !s->dense_shape ? IndexedSlices{s->values, s->indices, v.shape()} : g;
+// Slices get their variable's shape, which adding them to a dense gradient needs. Halves are added in f32.
+Gradient term_of(const Gradient& g, const Variable& v) {
+  if (const IndexedSlices* s = g.slices()) return IndexedSlices{in_f32(s->values), s->indices, v.shape()};
+  return g.defined() ? Gradient(in_f32(g.tensor())) : g;
 }
 
 }   // namespace
@@ -43,7 +45,7 @@ std::vector<GradientAndVariable> sum_pairs(std::span<const std::span<const Gradi
     for (const auto& [gradient, variable] : replicas[r]) {
       const auto [place, first] = places.try_emplace({variable.id(), times[variable.id()]++}, all.size());
       if (first) all.push_back({variable, std::vector<Gradient>(replicas.size())});
-      all[place->second].parts[r] = shaped(gradient, variable);
+      all[place->second].parts[r] = term_of(gradient, variable);
     }
   }
 

@@ -14,11 +14,12 @@
 namespace tapedeck {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  constexpr const char* kSpace = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kSpace);
+// Without the space around it, of which a tab that separates is no part.
+std::string_view trimmed(std::string_view text, char separator) {
+  const char* const space = separator == '\t' ? " \r" : " \t\r";
+  const std::size_t begin = text.find_first_not_of(space);
   return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+                                         : text.substr(begin, text.find_last_not_of(space) - begin + 1);
 }
 
 // Removes the text before the next separator, and the separator, from `rest` and returns the text.
@@ -37,13 +38,13 @@ class Row {
 
   bool has_more() const { return has_more_; }
   std::string_view next() {
-    if (const std::string_view text = trimmed(rest_); text.starts_with('"')) {
+    if (const std::string_view text = trimmed(rest_, separator_); text.starts_with('"')) {
       rest_ = text.substr(1);
       take_quoted();
       return quoted_;
     }
     has_more_ = rest_.find(separator_) != std::string_view::npos;
-    return trimmed(take(rest_, separator_));
+    return trimmed(take(rest_, separator_), separator_);
   }
 
  private:
@@ -57,7 +58,7 @@ class Row {
       rest_.remove_prefix(end + 1);
     }
     has_more_ = rest_.find(separator_) != std::string_view::npos;
-    if (const std::string_view behind = trimmed(take(rest_, separator_)); !behind.empty())
+    if (const std::string_view behind = trimmed(take(rest_, separator_), separator_); !behind.empty())
       file_.fail(fmt::format("line {}: \"{}\" is behind the end of a quote", line_, behind.substr(0, 60)));
   }
 
@@ -201,7 +202,7 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   std::int64_t columns = -1, rows = 0;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {
-    const std::string_view text_of_row = trimmed(take(rest, '\n'));
+    const std::string_view text_of_row = trimmed(take(rest, '\n'), options.separator);
     if (text_of_row.empty()) continue;
     Row row(file.name(), text_of_row, line, options.separator);
     const bool is_header = options.has_header && table.names.empty();
@@ -218,6 +219,9 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
       file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
     columns = n, ++rows;
   }
+  if (columns >= 0 && options.has_header && std::ssize(table.names) != columns)
+    file.name().fail(
+        fmt::format("the header has {} names, the rows have {} columns", table.names.size(), columns));
   table.values = cells.table({rows, columns >= 0 ? columns : std::ssize(table.names)});
   return table;
 }

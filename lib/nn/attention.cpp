@@ -16,16 +16,8 @@ namespace {
 
 // Below all scores, and finite, so that a row of these alone has a softmax.
 double lowest(DType t) {
-  switch (t) {
-    case DType::f64:
-      return std::numeric_limits<double>::lowest();
-    case DType::f16:
-      return -65504;
-    case DType::bf16:
-      return -0x1.fep127;
-    default:
-      return static_cast<double>(std::numeric_limits<float>::lowest());
-  }
+  return t == DType::f64 ? std::numeric_limits<double>::lowest()
+                         : static_cast<double>(std::numeric_limits<float>::lowest());
 }
 
 Tensor masked(const Tensor& scores, const Tensor& mask) {
@@ -89,6 +81,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     Shape shape = query.shape();
     shape.set(query.ndim() - 1, value.shape()[value.ndim() - 1]);
     return reshape(y, shape);
+  }
+  if (is_half(query.dtype())) {   // scores of halves lose what a softmax tells apart
+    const auto wide = [](const Tensor& x) { return astype(x, DType::f32); };
+    return astype(attention(wide(query), wide(key), wide(value), options), query.dtype());
   }
   const double depth = static_cast<double>(query.shape()[query.ndim() - 1]);
   const double scale = options.scale.value_or(1 / std::sqrt(std::max(depth, 1.0)));

@@ -231,6 +231,7 @@ class Loop {
   void end_batch(double loss);
   void end_epoch();
   void judge(const EpochReport& report);
+  bool writes_log() const;
   void log_epoch(const EpochReport& report);
   bool is_due(std::int64_t count, std::int64_t FitCheckpoints::*every) const;
   void save();
@@ -387,7 +388,7 @@ void Loop::step(std::vector<GradientAndVariable> pairs) {
 void Loop::end_batch(double loss) {
   const FitPosition& at = state_.at;
   const bool has_step = accumulator_.count() == 0;
-  if (has_step && options_.log && options_.log_steps > 0 && at.steps % options_.log_steps == 0)
+  if (has_step && writes_log() && options_.log_steps > 0 && at.steps % options_.log_steps == 0)
     options_.log->write({{"kind", "step"}, {"epoch", at.epoch}, {"step", at.steps}, {"loss", loss}});
   if (options_.on_batch) {
     BatchReport report = {.epoch = at.epoch, .batch = at.batch - 1, .steps = at.steps, .loss = loss};
@@ -438,8 +439,13 @@ void Loop::judge(const EpochReport& report) {
   best.save(options_.checkpoints->folder + "/best.safetensors");
 }
 
+// All replicas have the same numbers.
+bool Loop::writes_log() const {
+  return options_.log && !(thread_state.communicator && thread_state.communicator->replica().index != 0);
+}
+
 void Loop::log_epoch(const EpochReport& report) {
-  if (!options_.log) return;
+  if (!writes_log()) return;
   std::vector<LogField> fields = {{"kind", "epoch"}, {"epoch", report.epoch}, {"step", report.steps}};
   for (const NamedNumber& n : report.numbers)
     fields.push_back({n.name, n.value});

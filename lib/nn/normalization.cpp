@@ -130,7 +130,8 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
     if (!run.training)
       return detail::noted(this, "BatchNorm",
                            batch_norm_inference(x, scale, offset, mean, variance, epsilon));
-    tapedeck::BatchNorm batch = batch_norm(x, scale, offset, epsilon);
+    const auto wide = [](const Tensor& t) { return is_half(t.dtype()) ? astype(t, DType::f32) : t; };
+    tapedeck::BatchNorm batch = batch_norm(wide(x), wide(scale), wide(offset), epsilon);
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
       const auto move = [&](const Variable& running, const Tensor& now) {
@@ -149,7 +150,7 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
                                               : of_all_parts(table, channels));
                }});
     }
-    return detail::noted(this, "BatchNorm", std::move(batch.y));
+    return detail::noted(this, "BatchNorm", is_half(x.dtype()) ? astype(batch.y, x.dtype()) : batch.y);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "optim/master.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -19,7 +20,6 @@ template <class F> Gradient of_elements(const Gradient& g, const F& f) {
   s.values = f(s.values, s.indices);
   return s;
 }
-Tensor in_f32(const Tensor& x) { return is_half(x.dtype()) ? astype(x, DType::f32) : x; }
 Gradient scaled(const Gradient& g, double factor) {
   return of_elements(g, [=](const Tensor& x, const Tensor&) {
     return is_half(x.dtype()) ? astype(in_f32(x) * factor, x.dtype()) : x * factor;

@@ -3,6 +3,7 @@
 #include "core/bytes.h"
 #include "core/cast.h"
 #include "core/parallel.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 
@@ -23,6 +24,8 @@ void follow(Tensor& master, const Tensor& value) noexcept {
     }
   });
 }
+
+Tensor in_f32(const Tensor& x) { return is_half(x.dtype()) ? astype(x, DType::f32) : x; }
 
 Gradient with_numbers(const Gradient& g, const Tensor& numbers) {
   const IndexedSlices* slices = g.slices();

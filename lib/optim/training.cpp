@@ -20,9 +20,6 @@ namespace {
 
 const Tensor& values_of(const Gradient& g) { return g.slices() ? g.slices()->values : g.tensor(); }
 
-// Products of scaled losses and gradients are of f32 where these are of f16 or bf16, whose range is small.
-Tensor in_f32(const Tensor& x) { return is_half(x.dtype()) ? astype(x, DType::f32) : x; }
-
 Gradient in_f32(const Gradient& g) { return g.defined() ? with_numbers(g, in_f32(values_of(g))) : g; }
 Gradient times(const Gradient& g, double factor) {
   return g.defined() ? with_numbers(g, in_f32(values_of(g)) * factor) : Gradient();

@@ -2,6 +2,7 @@
 // other replicas. Catch2's macros are called on the main thread only.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <thread>
 
 #include "case.h"
@@ -16,6 +17,8 @@
 #include "tapedeck/nn/sequential.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
+#include "tapedeck/training_log.h"
+#include "temporary_folder.h"
 
 using namespace tapedeck;
 using test::Case;
@@ -701,4 +704,33 @@ TEST_CASE("a replica may not change a variable that it shares", "[threads]") {
   });
   CHECK(own[1].value().to_vector() == std::vector<double>{1, 1});
   shared.assign(ones({2}));
+}
+
+TEST_CASE("gradients of halves are added in f32 among replicas", "[threads]") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Variable v(zeros({1}, dtype)), table(zeros({2, 1}, dtype));
+    GradientDescent descent({.learning_rate = 1e-4});
+    Replicas(2).run([&](Replica) {
+      const Tensor g = full({1}, 40000.0, dtype);
+      descent.apply_gradients({{g, v}, {IndexedSlices{reshape(g, {1, 1}), tensor({1}), Shape{2, 1}}, table}});
+    });
+    CHECK(v.value().item() == Approx(-8).epsilon(0.01));
+    CHECK(table.value().at({1, 0}) == Approx(-8).epsilon(0.01));
+  }
+}
+
+TEST_CASE("fit: replicas write a log once", "[threads][fit]") {
+  const test::TemporaryFolder folder;
+  const Line line;
+  GradientDescent descent({.learning_rate = 0.1});
+  TrainingLog log(folder / "log.jsonl");
+  Replicas(2).run([&](Replica r) {
+    nn::fit(line, distance, descent, own_data(r),
+            {.epochs = 3, .log = &log, .progress = nn::FitProgress::silent});
+  });
+  std::ifstream text(folder / "log.jsonl");
+  int lines = 0;
+  for (std::string one; std::getline(text, one);)
+    ++lines;
+  CHECK(lines == 3);
 }

@@ -107,6 +107,28 @@ TEST_CASE("normalizing layers of halves square in f32", "[layers]") {
   }
 }
 
+TEST_CASE("BatchNorm of halves keeps the variance of f32", "[layers]") {
+  const Tensor x = tensor({{1000.0, 1.0}, {-1000.0, 2.0}, {500.0, 4.0}});
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const nn::BatchNorm half(2, {.dtype = dtype}), wide(2);
+    const Tensor y = half(astype(x, dtype), {.training = true}),
+                 wanted = wide(astype(astype(x, dtype), DType::f32), {.training = true});
+    CHECK(y.dtype() == dtype);
+    CHECK(worst(astype(y, DType::f32), wanted) < (dtype == DType::f16 ? 0x1p-10 : 0x1p-7));
+    CHECK(same_bits(half.variance, wide.variance));
+    CHECK(same_bits(half.mean, wide.mean));
+  }
+}
+
+TEST_CASE("attention of halves with a mask of numbers is that of f32", "[layers]") {
+  const Tensor q = random::normal({3, 4}, {.seed = 1}) * 300.0;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const Tensor half = astype(q, dtype), wide = astype(half, DType::f32);
+    const Tensor y = nn::attention(half, half, half, {.mask = zeros({3, 3}, dtype)});
+    CHECK(same_bits(y, astype(nn::attention(wide, wide, wide, {.mask = zeros({3, 3})}), dtype)));
+  }
+}
+
 TEST_CASE("layers take a batch without examples", "[layers]") {
   CHECK(nn::GroupNorm(2, 4)(zeros({0, 3, 4})).shape() == Shape{0, 3, 4});
   CHECK(nn::RMSNorm(4)(zeros({0, 4})).shape() == Shape{0, 4});

@@ -176,6 +176,7 @@ double derivative(SpecialFunction f, int order, double x, bool single) {
   if (std::isnan(x)) return x;
   switch (f) {
     case bessel_i1:
+      if (std::isinf(x)) return order % 2 == 1 ? INFINITY : x;
       return static_cast<double>(bessel_i(1, order, x));
     case bessel_j1:
       return bessel_j(1, order, x);
