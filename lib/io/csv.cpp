@@ -219,9 +219,6 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
       file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
     columns = n, ++rows;
   }
-  if (columns >= 0 && options.has_header && std::ssize(table.names) != columns)
-    file.name().fail(
-        fmt::format("the header has {} names, the rows have {} columns", table.names.size(), columns));
   table.values = cells.table({rows, columns >= 0 ? columns : std::ssize(table.names)});
   return table;
 }

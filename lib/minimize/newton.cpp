@@ -133,7 +133,7 @@ class Newton {
   bool is_flat(const Point& next, const Vector& p, double slope) {
     const double best = objective_.best().value;
     return std::abs(next.value - best) <= 1e-15 * std::abs(best) &&
-           std::abs(dot(next.g, p)) <= std::abs(slope);
+           std::abs(dot(next.g, p)) <= 0.9 * std::abs(slope);   // else two points may take turns
   }
 
   const detail::Traced& f_;

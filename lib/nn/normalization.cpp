@@ -132,6 +132,7 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
                            batch_norm_inference(x, scale, offset, mean, variance, epsilon));
     const auto wide = [](const Tensor& t) { return is_half(t.dtype()) ? astype(t, DType::f32) : t; };
     tapedeck::BatchNorm batch = batch_norm(wide(x), wide(scale), wide(offset), epsilon);
+    if (is_half(x.dtype())) batch.y = astype(batch.y, x.dtype());
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
       const auto move = [&](const Variable& running, const Tensor& now) {
@@ -150,7 +151,7 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
                                               : of_all_parts(table, channels));
                }});
     }
-    return detail::noted(this, "BatchNorm", is_half(x.dtype()) ? astype(batch.y, x.dtype()) : batch.y);
+    return detail::noted(this, "BatchNorm", std::move(batch.y));
   });
 }
 

@@ -117,6 +117,17 @@ TEST_CASE("Newton's method refuses a step to a higher value with a smaller slope
 }
 
 // The value is 1 up to rounding: some of the starts have a smaller one than the minimum.
+TEST_CASE("Newton's method does not go between two points of one value", "[minimizers]") {
+  const auto f = [](const Tensor& x) {
+    return 5.0 * sum(log(1.0 + square(x)));
+  };   // a step from 2 leads to -2
+  for (const std::int64_t n : {1, 3}) {
+    const Minimum m = minimize_newton(f, full({n}, 2.0, DType::f64));
+    CHECK(m.converged);
+    CHECK(distance(m.x[0], zeros({n}, DType::f64)) < 1e-6);
+  }
+}
+
 TEST_CASE("Newton's method goes on where rounding hides that the value falls", "[minimizers]") {
   for (int i = 1; i <= 1000; ++i) {
     const Minimum m = minimize_newton([](const Tensor& x) { return sum(exp(x) - x); },
