@@ -3,9 +3,11 @@
 // another kind of object, changes nothing and says why.
 #include <catch2/catch.hpp>
 
-#include <cstring>
+#include <cmath>
+#include <set>
 
 #include "message_of.h"
+#include "nn/every_layer.h"
 #include "optim/any_rule.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/moving_average.h"
@@ -203,11 +205,9 @@ std::vector<Row> metrics() {
   return rows;
 }
 
-/// A layer that is trained on a batch of this shape. Kernels are made in f32 and f64.
-const std::vector<DType> kKernels = {DType::f32, DType::f64};
-template <class Make>
-Row layer(std::string name, Shape batch, const Make& make, const std::vector<DType>& dtypes = kKernels) {
-  return {std::move(name), dtypes,
+/// A layer that is trained on a batch of this shape.
+template <class Make> Row layer(std::string name, Shape batch, const Make& make) {
+  return {std::move(name), kFloats,
           [=](DType t) {
             struct Parts {
               decltype(make(t)) layer;
@@ -219,7 +219,8 @@ Row layer(std::string name, Shape batch, const Make& make, const std::vector<DTy
                              c.add("object", parts->optimizer);
                            },
                            [=](std::int64_t i) {
-                             const Tensor x = noise(batch, i, t);
+                             const bool takes_ids = std::is_same_v<decltype(make(t)), nn::Embedding>;
+                             const Tensor x = takes_ids ? arange(batch.size()) + i : noise(batch, i, t);
                              const nn::Run run = {.training = true};
                              parts->optimizer.minimize([&] {
                                if constexpr (requires { parts->layer(x, run); })
@@ -235,24 +236,27 @@ Row layer(std::string name, Shape batch, const Make& make, const std::vector<DTy
 std::vector<Row> layers() {
   const random::Key key = {.seed = 3};
   return {
-      layer("dense", {4, 3}, [=](DType t) { return nn::Dense(3, 2, key, {.dtype = t}); }),
-      layer("conv1d", {2, 5, 3}, [=](DType t) { return nn::Conv1d(3, 2, 3, key, {.dtype = t}); }),
-      layer("conv2d", {2, 5, 5, 3}, [=](DType t) { return nn::Conv2d(3, 2, 3, key, {.dtype = t}); }),
-      layer("conv3d", {1, 4, 4, 4, 3}, [=](DType t) { return nn::Conv3d(3, 2, 3, key, {.dtype = t}); }),
-      layer("conv2d_transpose", {2, 3, 3, 3},
+      layer("Dense", {4, 3}, [=](DType t) { return nn::Dense(3, 2, key, {.dtype = t}); }),
+      layer("Embedding", {4}, [=](DType t) { return nn::Embedding(20, 2, key, {.dtype = t}); }),
+      layer("Conv1d", {2, 5, 3}, [=](DType t) { return nn::Conv1d(3, 2, 3, key, {.dtype = t}); }),
+      layer("Conv1dTranspose", {2, 5, 3},
+            [=](DType t) { return nn::Conv1dTranspose(3, 2, 3, key, {.dtype = t}); }),
+      layer("Conv2d", {2, 5, 5, 3}, [=](DType t) { return nn::Conv2d(3, 2, 3, key, {.dtype = t}); }),
+      layer("Conv2dTranspose", {2, 3, 3, 3},
             [=](DType t) { return nn::Conv2dTranspose(3, 2, 3, key, {.dtype = t}); }),
-      layer(
-          "layer_norm", {4, 6}, [](DType t) { return nn::LayerNorm(6, {.dtype = t}); }, kFloats),
-      layer(
-          "rms_norm", {4, 6}, [](DType t) { return nn::RMSNorm(6, {.dtype = t}); }, kFloats),
-      layer(
-          "group_norm", {2, 3, 6}, [](DType t) { return nn::GroupNorm(2, 6, {.dtype = t}); }, kFloats),
-      layer(
-          "batch_norm", {8, 6}, [](DType t) { return nn::BatchNorm(6, {.dtype = t}); }, kFloats),
-      layer("lstm", {2, 4, 3}, [=](DType t) { return nn::Lstm(3, 2, key, {.dtype = t}); }),
-      layer("gru", {2, 4, 3}, [=](DType t) { return nn::Gru(3, 2, key, {.dtype = t}); }),
-      layer("attention", {2, 4, 4}, [=](DType t) { return nn::MultiHeadAttention(4, 2, key, {.dtype = t}); }),
-      layer("sequential", {4, 3},
+      layer("Conv3d", {1, 4, 4, 4, 3}, [=](DType t) { return nn::Conv3d(3, 2, 3, key, {.dtype = t}); }),
+      layer("Conv3dTranspose", {1, 2, 2, 2, 3},
+            [=](DType t) { return nn::Conv3dTranspose(3, 2, 3, key, {.dtype = t}); }),
+      layer("LayerNorm", {4, 6}, [](DType t) { return nn::LayerNorm(6, {.dtype = t}); }),
+      layer("RMSNorm", {4, 6}, [](DType t) { return nn::RMSNorm(6, {.dtype = t}); }),
+      layer("GroupNorm", {2, 3, 6}, [](DType t) { return nn::GroupNorm(2, 6, {.dtype = t}); }),
+      layer("BatchNorm", {8, 6}, [](DType t) { return nn::BatchNorm(6, {.dtype = t}); }),
+      layer("Lstm", {2, 4, 3}, [=](DType t) { return nn::Lstm(3, 2, key, {.dtype = t}); }),
+      layer("Gru", {2, 4, 3}, [=](DType t) { return nn::Gru(3, 2, key, {.dtype = t}); }),
+      layer("MultiHeadAttention", {2, 4, 4},
+            [=](DType t) { return nn::MultiHeadAttention(4, 2, key, {.dtype = t}); }),
+      layer("Residual", {4, 3}, [=](DType t) { return nn::Residual{nn::Dense(3, 3, key, {.dtype = t})}; }),
+      layer("Sequential", {4, 3},
             [=](DType t) {
               return nn::Sequential{nn::Dense(3, 4, key, {.dtype = t}), nn::BatchNorm(4, {.dtype = t}), tanh,
                                     nn::Dense(4, 2, key.split(1), {.dtype = t})};
@@ -369,6 +373,15 @@ std::vector<Row> rows() {
 }
 
 }   // namespace
+
+TEST_CASE("the table of states has every layer that keeps one", "[state]") {
+  std::set<std::string> names = {"Dropout", "Layer"}, all;   // without a state; of any other
+  for (const Row& row : layers())
+    names.insert(row.name);
+  for (const LayerSample& s : every_layer())
+    all.insert(s.name);
+  CHECK(names == all);
+}
 
 TEST_CASE("every state, of every dtype, goes on from a file with the same bits", "[checkpoint][state]") {
   const TemporaryFolder folder(memory_or_temporary());
