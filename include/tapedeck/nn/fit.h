@@ -123,7 +123,8 @@ struct FitOptions {
   random::Key key = {};
   FitValidation validation = {};      // after each epoch, with Run{.training = false}
   std::vector<Metric> metrics = {};   // of the predictions before the steps
-  /// What is trained; none: the trainable variables of the network.
+  /// What is trained, each once; none: the trainable variables of the network. With checkpoints and
+  /// restore_best all have to be of the network, which is what they save.
   std::optional<std::vector<Variable>> variables = {};
   std::int64_t accumulate = 1;       // batches whose mean gradient makes a step; an epoch ends with one
   LossScale* loss_scale = nullptr;   // steps that it leaves out count as steps

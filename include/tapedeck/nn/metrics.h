@@ -99,6 +99,7 @@ struct TAPEDECK_EXPORT MeanAbsoluteError : MeanOf {
 
 /// The share of examples whose class is predicted. Predictions are scores [..., classes], of which the
 /// largest wins, or classes, integers [...]; labels are classes, or one-hot [..., classes]. "accuracy".
+/// Throws ShapeError for scores of one class: of two classes by one number BinaryAccuracy is the measure.
 struct TAPEDECK_EXPORT Accuracy : MeanOf {
   Accuracy();
 };

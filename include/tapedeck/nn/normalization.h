@@ -16,7 +16,8 @@ struct TAPEDECK_EXPORT LayerNorm {
   double epsilon;
   Variable scale, offset;   // [size]
 
-  /// Throws ArgumentError for a size below 1.
+  /// Throws ArgumentError for a size below 1 and an epsilon that is negative or not finite, and DTypeError
+  /// unless the dtype is floating-point.
   explicit LayerNorm(std::int64_t size_, const LayerNormOptions& options = {});
 
   /// The result for x.
@@ -39,7 +40,8 @@ struct TAPEDECK_EXPORT RMSNorm {
   double epsilon;
   Variable scale;   // [size]
 
-  /// Throws ArgumentError for a size below 1.
+  /// Throws ArgumentError for a size below 1 and an epsilon that is negative or not finite, and DTypeError
+  /// unless the dtype is floating-point.
   explicit RMSNorm(std::int64_t size_, const RMSNormOptions& options = {});
 
   /// The result for x.
@@ -60,7 +62,7 @@ struct TAPEDECK_EXPORT GroupNorm {
   double epsilon;
   Variable scale, offset;   // [channels]
 
-  /// Throws ArgumentError unless groups divides channels.
+  /// Throws ArgumentError unless groups divides channels, and what LayerNorm throws.
   GroupNorm(std::int64_t groups_, std::int64_t channels_, const GroupNormOptions& options = {});
 
   /// The result for x.
@@ -89,7 +91,7 @@ struct TAPEDECK_EXPORT BatchNorm {
   Variable scale, offset;    // [channels]
   Variable mean, variance;   // running, not trainable; of f32 in a layer of f16 or bf16
 
-  /// Throws ArgumentError for fewer channels than 1 and a momentum that is not from 0 to 1.
+  /// Throws ArgumentError for a momentum that is not from 0 to 1, and what LayerNorm throws.
   explicit BatchNorm(std::int64_t channels_, const BatchNormOptions& options = {});
 
   /// The result for x.

@@ -34,8 +34,9 @@ struct TAPEDECK_EXPORT Lstm {
   Lstm(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const LayerOptions& options = {});
 
   /// The states begin at zero, or at `state`. With `lengths`, i32 or i64 [batch], a sequence ends after so
-  /// many steps: outputs beyond are zero, and the state is that after its last step. Throws ShapeError for
-  /// other shapes and for lengths that are not in 0 to time.
+  /// many steps: outputs beyond are zero, and the state is that after its last step. Inputs beyond have no
+  /// part in gradients, even if they are NaN. Throws ShapeError for other shapes and for lengths that are not
+  /// in 0 to time, and DTypeError for lengths that are no integers.
   LstmSequence operator()(const Tensor& x, const Tensor& lengths = {}, const LstmState& state = {}) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
