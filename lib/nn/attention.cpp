@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "nn/in_layer.h"
 #include "nn/variables_of.h"
+#include "optim/master.h"
 #include "tapedeck/nn/new_variables.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
@@ -82,10 +83,9 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     shape.set(query.ndim() - 1, value.shape()[value.ndim() - 1]);
     return reshape(y, shape);
   }
-  if (is_half(query.dtype())) {   // scores of halves lose what a softmax tells apart
-    const auto wide = [](const Tensor& x) { return astype(x, DType::f32); };
-    return astype(attention(wide(query), wide(key), wide(value), options), query.dtype());
-  }
+  // Scores of halves lose what a softmax tells apart. Other dtypes beside a half are promoted below.
+  if (is_half(query.dtype()) && key.dtype() == query.dtype() && value.dtype() == query.dtype())
+    return astype(attention(in_f32(query), in_f32(key), in_f32(value), options), query.dtype());
   const double depth = static_cast<double>(query.shape()[query.ndim() - 1]);
   const double scale = options.scale.value_or(1 / std::sqrt(std::max(depth, 1.0)));
   Tensor scores = matmul(query * scale, key, {.b = true});

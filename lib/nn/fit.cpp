@@ -439,7 +439,7 @@ void Loop::judge(const EpochReport& report) {
   best.save(options_.checkpoints->folder + "/best.safetensors");
 }
 
-// All replicas have the same numbers.
+// Among replicas the first: an epoch's numbers are those of all, a step's loss is that of its part.
 bool Loop::writes_log() const {
   return options_.log && !(thread_state.communicator && thread_state.communicator->replica().index != 0);
 }

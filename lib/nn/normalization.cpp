@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "nn/in_layer.h"
 #include "optim/communicator.h"
+#include "optim/master.h"
 #include "tape/variable.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
@@ -22,7 +23,8 @@ double checked_epsilon(std::string_view layer, double epsilon) {
 
 // f(x), rounded to the dtype of x: squares of halves are f32.
 template <class F> Tensor in_wide(const Tensor& x, const F& f) {
-  return is_half(x.dtype()) ? astype(f(astype(x, DType::f32)), x.dtype()) : f(x);
+  const Tensor y = f(in_f32(x));
+  return is_half(x.dtype()) ? astype(y, x.dtype()) : y;
 }
 
 }   // namespace
@@ -130,8 +132,7 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
     if (!run.training)
       return detail::noted(this, "BatchNorm",
                            batch_norm_inference(x, scale, offset, mean, variance, epsilon));
-    const auto wide = [](const Tensor& t) { return is_half(t.dtype()) ? astype(t, DType::f32) : t; };
-    tapedeck::BatchNorm batch = batch_norm(wide(x), wide(scale), wide(offset), epsilon);
+    tapedeck::BatchNorm batch = batch_norm(in_f32(x), in_f32(scale), in_f32(offset), epsilon);
     if (is_half(x.dtype())) batch.y = astype(batch.y, x.dtype());
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
