@@ -291,9 +291,14 @@ void clear_inline(Block& b) { std::memset(Bytes::inside(b).data(), 0, kInline); 
   throw OutOfMemory({text, static_cast<std::size_t>(at - text)});
 }
 
-// Counts so many bytes more: as many as all tensors then have.
-std::int64_t count_live(std::int64_t more) noexcept {
-  return live.fetch_add(more, std::memory_order_relaxed) + more;
+// Counts so many bytes more: as many as all tensors then have, or 0 where that would exceed the limit. What
+// is refused is never counted, so that it does not let other tensors be refused.
+[[gnu::noinline]] std::int64_t count_within(std::int64_t more, std::int64_t most) noexcept {
+  std::int64_t now = live.load(std::memory_order_relaxed);
+  do {
+    if (now > most - more) return 0;
+  } while (!live.compare_exchange_weak(now, now + more, std::memory_order_relaxed));
+  return now + more;
 }
 
 [[gnu::noinline]] void raise_peak(std::int64_t now) noexcept {
@@ -301,19 +306,21 @@ std::int64_t count_live(std::int64_t more) noexcept {
   while (before < now && !peak.compare_exchange_weak(before, now, std::memory_order_relaxed)) {}
 }
 
-[[noreturn, gnu::noinline]] void refuse(const Block& b, std::int64_t bytes, CachedBuffer* buffer) {
-  live.fetch_sub(buffer->capacity, std::memory_order_relaxed);
+[[noreturn, gnu::noinline]] void refuse(const Block& b, std::int64_t bytes, std::int64_t most,
+                                        CachedBuffer* buffer) {
   keep_or_free(buffer);
-  throw_out_of_memory(b, bytes, limit.load(std::memory_order_relaxed));
+  throw_out_of_memory(b, bytes, most);
 }
 
 void take_buffer(Block& b, std::int64_t bytes) {
   CachedBuffer* buffer = new_buffer(bytes);
   if (!buffer) [[unlikely]]
     throw_out_of_memory(b, bytes);
-  const std::int64_t now = count_live(buffer->capacity);
-  if (now > limit.load(std::memory_order_relaxed)) [[unlikely]]
-    refuse(b, bytes, buffer);
+  const std::int64_t most = limit.load(std::memory_order_relaxed), more = buffer->capacity;
+  const std::int64_t now =
+      most == kNoLimit ? live.fetch_add(more, std::memory_order_relaxed) + more : count_within(more, most);
+  if (now == 0) [[unlikely]]
+    refuse(b, bytes, most, buffer);
   if (now > peak.load(std::memory_order_relaxed)) [[unlikely]]
     raise_peak(now);
   b.buffer = buffer;

@@ -50,6 +50,25 @@ TEST_CASE("a tensor beyond the limit of memory is not made", "[memory_limit]") {
   CHECK_FALSE(memory_limit().has_value());
 }
 
+TEST_CASE("a tensor that is refused lets no tensor of another thread be refused", "[memory_limit][threads]") {
+  const Limit limit(2 * kBytes);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done)
+      try {
+        (void)megabytes(4);
+      } catch (const OutOfMemory&) {}
+  });
+  int made = 0;
+  for (int i = 0; i < 2000; ++i)
+    try {
+      made += megabytes(1).defined();
+    } catch (const OutOfMemory&) {}
+  done = true;
+  other.join();
+  CHECK(made == 2000);
+}
+
 TEST_CASE("after a refusal by the limit the same ops succeed with more", "[memory_limit]") {
   const Variable w(ones({512, 512}));
   const auto gradient = [&] {
