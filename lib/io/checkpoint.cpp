@@ -160,10 +160,16 @@ Metadata Checkpoint::State::other_kinds(const FileName& file, const Metadata& ki
   return others;
 }
 
+// Whether a name is that of a part of one of these, and not of an object below it: of "a/b/c", the object
+// "a/b" is it, where there is one.
 bool Checkpoint::State::is_part(const Metadata& of, std::string_view name) const {
-  return !values.contains(name) && std::any_of(of.begin(), of.end(), [&](const auto& object) {
-    return name.starts_with(object.first) && name.substr(object.first.size()).starts_with('/');
-  });
+  if (values.contains(name)) return false;
+  for (std::size_t end = name.rfind('/'); end != 0 && end != name.npos; end = name.rfind('/', end - 1)) {
+    const std::string_view object = name.substr(0, end);
+    if (of.contains(object)) return true;
+    if (objects.contains(object)) return false;
+  }
+  return false;
 }
 
 // Compares the entries of a file with the expected ones. Of objects of other kinds none is restored.

@@ -466,6 +466,23 @@ TEST_CASE("an object does not take the state of one of another kind", "[checkpoi
   }
 }
 
+TEST_CASE("an object below one of another kind is restored", "[checkpoint][state]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  LossScale saved({.initial = 8}), other({.initial = 8}), scale;
+  Checkpoint c;
+  c.add("opt", saved), c.add("opt/scale", other);
+  c.save(path);
+  Adam adam;
+  Checkpoint below;
+  below.add("opt", adam), below.add("opt/scale", scale);
+  const RestoreReport report = below.restore(path, RestoreMode::partial);
+  CHECK(report.restored == std::vector<std::string>{"opt/scale/good", "opt/scale/skipped", "opt/scale/value"});
+  CHECK(report.different.size() == 1);
+  CHECK((report.missing.empty() && report.extra.empty()));
+  CHECK(scale.value() == 8);
+}
+
 TEST_CASE("which kind of object a file has is said, and may be left out", "[checkpoint][state][errors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
