@@ -290,8 +290,9 @@ template <class F> class Compiled {
 /// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or
 /// gradient, lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f
 /// itself runs; a Profile measures the replays. What f refers to, such as an optimizer, must live as long as
-/// the function.
+/// the function. Throws ArgumentError for an empty function and for options out of range.
 template <class F> Compiled<F> compile(F f, CompileOptions options = {}) {
+  detail::check_function("compile", f);
   return {std::move(f), std::move(options)};
 }
 

@@ -22,6 +22,14 @@ namespace detail {
 [[noreturn]] TAPEDECK_EXPORT void throw_results(std::string_view caller, std::size_t returned,
                                                 std::size_t wanted);
 
+/// "caller: the function is empty"
+[[noreturn]] TAPEDECK_EXPORT void throw_empty(std::string_view caller);
+/// Throws ArgumentError for an empty std::function and a null pointer.
+template <class F> void check_function(std::string_view caller, const F& f) {
+  if constexpr (std::is_pointer_v<F> || requires { f.target_type(); })
+    if (!f) throw_empty(caller);
+}
+
 inline constexpr std::size_t kMaxArguments = 8;   // for functions that take tensors as separate arguments
 
 template <class R> using Value =
@@ -68,6 +76,7 @@ ResultOf<F> call_each(std::string_view caller, F& f, std::span<const Tensor> x) 
 }
 /// Calls f with the tensors as separate arguments if it accepts that, else with a span.
 template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<const Tensor> x) {
+  check_function(caller, f);
   if constexpr (takes_each<F>())
     return call_each<0>(caller, f, x);
   else

@@ -6,8 +6,8 @@
 //
 // The others take functions made of ops. A function takes up to eight tensors as separate arguments, a span
 // of tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or tuple
-// of tensors. All throw ArgumentError if the function takes a different number of tensors or returns an
-// undefined one.
+// of tensors. All throw ArgumentError if the function is empty, takes a different number of tensors or
+// returns an undefined one.
 #pragma once
 #include "tapedeck/function.h"
 #include "tapedeck/gradient_tape.h"

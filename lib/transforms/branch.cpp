@@ -166,6 +166,9 @@ BranchIndex::BranchIndex(const Tensor& value) {
   value_ = read_one<std::int64_t>(value, "switch_case");
 }
 
+void detail::throw_empty(std::string_view caller) {
+  throw_error<ArgumentError>("{}: the function is empty", caller);
+}
 void detail::throw_count(std::string_view caller, std::size_t arguments) {
   throw_error<ArgumentError>("{}: the function does not take {} tensors", caller, arguments);
 }

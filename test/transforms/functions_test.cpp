@@ -4,8 +4,11 @@
 
 #include "case.h"
 #include "message_of.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/custom_gradient.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
+#include "tapedeck/minimize.h"
 #include "values.h"
 
 using namespace tapedeck;
@@ -313,4 +316,24 @@ TEST_CASE("the Hessian is that of one number", "[functions][errors]") {
   CHECK(message_of([&] {
           jacobian([](const Tensor& a) { return astype(a, DType::i64); }, x);
         }).starts_with("jacobian: the function's value is i64[3]"));
+}
+
+TEST_CASE("an empty function is refused by name", "[functions][errors]") {
+  const std::function<Tensor(const Tensor&)> none;
+  const Tensor x = tensor({1.0, 2.0});
+  const auto refused = [](const std::string& name, const auto& call) {
+    CHECK(message_of<ArgumentError>(call) == name + ": the function is empty");
+  };
+  refused("value_and_grad", [&] { (void)value_and_grad(none, x); });
+  refused("vjp", [&] { (void)vjp(none, x); });
+  refused("jacobian", [&] { (void)jacobian(none, x); });
+  refused("hessian", [&] { (void)hessian(none, x); });
+  refused("custom_gradient", [&] {
+    (void)custom_gradient(std::function<std::pair<Tensor, Function>(const Tensor&)>())(x);
+  });
+  refused("recompute_grad", [&] { (void)recompute_grad(none)(x); });
+  refused("compile", [&] { (void)compile(none); });
+  refused("compile", [&] { (void)compile(static_cast<Tensor (*)(const Tensor&)>(nullptr)); });
+  refused("minimize_newton", [&] { (void)minimize_newton(none, x); });
+  if (has_lbfgs()) refused("minimize_lbfgs", [&] { (void)minimize_lbfgs(none, x); });
 }
