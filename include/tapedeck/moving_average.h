@@ -76,8 +76,8 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   explicit ExponentialMovingAverage(double decay, MovingAverageOptions options = {});
 
   /// One update of each, variables or a value by its name. With n updates so far, early averages follow
-  /// faster: the decay is min(decay, (1 + n) / (10 + n)). Throws DTypeError unless the values are f32 or f64,
-  /// and ArgumentError for a negative n.
+  /// faster: the decay is min(decay, (1 + n) / (10 + n)). Throws DTypeError unless the values are
+  /// floating-point and ArgumentError for a negative n.
   void apply(std::span<const Variable> variables, std::optional<std::int64_t> num_updates = {});
   void apply(const std::string& name, const Tensor& value, std::optional<std::int64_t> num_updates = {});
 

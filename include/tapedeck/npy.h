@@ -1,5 +1,5 @@
-// NumPy's file formats: .npy holds one array, .npz several named ones. Supported NumPy dtypes are float32,
-// float64, int8, int32, int64, uint8, bool, complex64 and complex128.
+// NumPy's file formats: .npy holds one array, .npz several named ones. Supported NumPy dtypes are float16,
+// float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool, complex64 and complex128.
 #pragma once
 #include <optional>
 

@@ -92,9 +92,9 @@ class TAPEDECK_EXPORT Optimizer {
   void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables,
                        const std::optional<Variable>& global_step = {});
 
-  /// The gradient of the loss, or none, for every variable. A loss that is no scalar counts as its sum.
+  /// The gradient of the loss, a scalar or one number, or none, for every variable.
   /// Throws ArgumentError where there are no variables and for a gate that is none of three, DTypeError where
-  /// the loss or a variable is not f32 or f64, and what gradient() throws.
+  /// the loss or a variable has no floating-point dtype, and what gradient() throws.
   static std::vector<GradientAndVariable> compute_gradients(const Loss& loss,
                                                             const LossOptions& options = {});
   /// The same for a loss that this tape has recorded, of the variables that it watches where none are given.

@@ -1,4 +1,4 @@
-// Elementwise activation functions. f32 and f64; other dtypes throw DTypeError. A second operand broadcasts.
+// Elementwise activation functions of floating-point dtypes; others throw DTypeError. Operands broadcast.
 #pragma once
 #include "tapedeck/operand.h"
 

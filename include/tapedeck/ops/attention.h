@@ -1,4 +1,4 @@
-// Attention of several heads as one op. f32 and f64.
+// Attention of several heads as one op, for floating-point dtypes.
 #pragma once
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Elementwise Bessel functions for f32 and f64; other dtypes throw DTypeError. f32 is computed in f64.
+// Elementwise Bessel functions of floating-point dtypes; others throw DTypeError. f32 is computed in f64.
 // Outside a function's domain the result is NaN, at a pole infinite.
 #pragma once
 #include "tapedeck/operand.h"

@@ -13,7 +13,7 @@ TAPEDECK_EXPORT Tensor prevent_gradient(const Tensor& x);
 /// pass unchanged.
 TAPEDECK_EXPORT Tensor ensure_shape(const Tensor& x, const Shape& shape);
 /// Returns x; throws ArgumentError with `name`, and the first such element, if one is NaN or infinite.
-/// Gradients through it are checked, too. f32 and f64; other dtypes throw DTypeError.
+/// Gradients through it are checked, too. Floating-point dtypes; others throw DTypeError.
 TAPEDECK_EXPORT Tensor check_numerics(const Tensor& x, std::string_view name);
 /// Writes `text`, x and a line break to a stream and returns x; gradients pass unchanged and are not printed.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text, std::ostream& out);

@@ -1,4 +1,5 @@
-// RGB–HSV conversion. f32 and f64. The last axis holds the three channels; another extent throws ShapeError.
+// RGB–HSV conversion. Floating-point dtypes. The last axis holds the three channels; another extent throws
+// ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -16,7 +16,7 @@ TAPEDECK_EXPORT Tensor imag(const Tensor& z);
 /// The complex conjugate re - i im; z itself if it is not complex.
 TAPEDECK_EXPORT Tensor conj(const Tensor& z);
 /// The phase of z, atan2(imag(z), real(z)), in [-π, π] and the dtype of the parts; the gradient at 0 is NaN.
-/// For f32 and f64 it is π below 0, else 0, without a gradient. Throws DTypeError for other dtypes.
+/// For floating-point dtypes it is π below 0, else 0, without a gradient. Throws DTypeError for other dtypes.
 TAPEDECK_EXPORT Tensor angle(const Tensor& z);
 
 /// Swaps the last two axes and conjugates each element; any dtype. Throws ShapeError if the rank is below 2.

@@ -1,5 +1,5 @@
 // Convolution of sequences, images and volumes [..., spatial extents, channels]; leading axes are batch axes.
-// f32 and f64; f32 beside f64 is converted. Other dtypes throw DTypeError. Differentiable in x and filters.
+// Floating-point dtypes; mixed ones are promoted, others throw DTypeError. Differentiable in x and filters.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"

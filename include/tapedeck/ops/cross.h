@@ -1,4 +1,4 @@
-// Cross products. f32 and f64; other dtypes throw DTypeError. Mixed dtypes are promoted.
+// Cross products. Floating-point dtypes; others throw DTypeError. Mixed dtypes are promoted.
 #pragma once
 #include "tapedeck/operand.h"
 

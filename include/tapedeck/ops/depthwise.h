@@ -1,5 +1,5 @@
-// Per-channel filters for images [..., height, width, channels]. f32 and f64; mixed dtypes are promoted. They
-// throw as conv2d does.
+// Per-channel filters for images [..., height, width, channels]. Floating-point dtypes; mixed ones are
+// promoted. They throw as conv2d does.
 #pragma once
 #include "tapedeck/ops/conv.h"
 

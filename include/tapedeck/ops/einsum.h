@@ -12,8 +12,8 @@ namespace tapedeck {
 /// that are missing from the output are summed over. Without "->" the output has the broadcast axes, then the
 /// labels that occur once, in alphabetical order. More than two operands are multiplied from left to right.
 /// Throws ArgumentError for an invalid equation, and ShapeError if operands do not match it. Contractions of
-/// f32 and f64 are computed by matmul, others by mul and sum, which do not add up i8, u8 and bool and throw
-/// DTypeError for them.
+/// Floating-point dtypes are computed by matmul, others by mul and sum, which do not add up i8, u8 and bool
+/// and throw DTypeError for them.
 TAPEDECK_EXPORT Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
 inline Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));

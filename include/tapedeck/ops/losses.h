@@ -1,4 +1,4 @@
-// Losses. f32 and f64.
+// Losses, for floating-point dtypes.
 #pragma once
 #include "tapedeck/operand.h"
 

@@ -1,4 +1,4 @@
-// Normalization of activations to a given mean and variance. f32 and f64.
+// Normalization of activations to a given mean and variance, for floating-point dtypes.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -1,4 +1,4 @@
-// Windows of images and volumes, flattened into rows. f32 and f64.
+// Windows of images and volumes, flattened into rows. Floating-point dtypes.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"

@@ -1,5 +1,5 @@
-// Simulated quantization, for quantization-aware training. f32 and f64. Gradients ignore the rounding
-// (straight-through estimator).
+// Simulated quantization, for quantization-aware training. Floating-point dtypes. Gradients ignore the
+// rounding (straight-through estimator).
 #pragma once
 #include <optional>
 

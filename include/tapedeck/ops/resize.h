@@ -1,5 +1,5 @@
-// Resizing of images [..., height, width, channels]. f32 and f64. Row coordinates are y, column coordinates
-// x.
+// Resizing of images [..., height, width, channels]. Floating-point dtypes. Row coordinates are y, column
+// coordinates x.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"

@@ -14,19 +14,20 @@ TAPEDECK_EXPORT Tensor truncate_div(Operand a, Operand b);
 /// f64 and the integers. Throws ArgumentError for an integer division by 0.
 TAPEDECK_EXPORT Tensor floor_mod(Operand a, Operand b);
 
-/// x rounded down and up to an integer; no gradients. f32 and f64.
+/// x rounded down and up to an integer; no gradients. Floating-point dtypes.
 TAPEDECK_EXPORT Tensor floor(Operand x);
 TAPEDECK_EXPORT Tensor ceil(Operand x);
-/// x rounded towards zero; no gradient. f32 and f64.
+/// x rounded towards zero; no gradient. Floating-point dtypes.
 TAPEDECK_EXPORT Tensor trunc(Operand x);
-/// x rounded to the nearest integer, ties to even; no gradient. Two names of one function. f32 and f64.
+/// x rounded to the nearest integer, ties to even; no gradient. Two names of one function. Floating-point
+/// dtypes.
 TAPEDECK_EXPORT Tensor round(Operand x);
 TAPEDECK_EXPORT Tensor rint(Operand x);
 /// a·b and a / b, but 0 where b is 0, for any a. The gradient of a is then 0, too, and for a / b also that of
 /// b. f32, f64, c64 and c128.
 TAPEDECK_EXPORT Tensor mul_no_nan(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor div_no_nan(Operand a, Operand b);
-/// The next representable number from a towards b; the gradient goes to a. f32 and f64.
+/// The next representable number from a towards b; the gradient goes to a. Floating-point dtypes.
 TAPEDECK_EXPORT Tensor nextafter(Operand a, Operand b);
 
 }   // namespace tapedeck

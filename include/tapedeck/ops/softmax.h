@@ -1,4 +1,4 @@
-// Softmax. f32 and f64.
+// Softmax, for floating-point dtypes.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -1,5 +1,5 @@
-// Elementwise special functions for f32 and f64; f32 is computed in f64. Operands broadcast as in ops/math.h.
-// Outside a function's domain the result is NaN, at a pole infinite or NaN.
+// Elementwise special functions of floating-point dtypes; f32 is computed in f64. Operands broadcast as in
+// ops/math.h. Outside a function's domain the result is NaN, at a pole infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 
