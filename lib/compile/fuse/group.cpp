@@ -87,29 +87,32 @@ template <class T> struct Group::Run {
   static std::int64_t block_of(const GroupCode& c) {
     return std::min(kBlock<T>, kernels::padded<T>(c.pass.n));
   }
-  static std::int64_t bytes_of_piece(const GroupCode& c) {
-    return lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))) +
-           c.registers * lines(block_of(c) * size) + static_cast<std::int64_t>(c.singles.size()) * kLine +
-           sums_and_cursors(c);
-  }
-  static std::int64_t sums_and_cursors(const GroupCode& c) {
-    return static_cast<std::int64_t>(c.sums.size() * sizeof(PartialSum<T>)) +
-           lines(static_cast<std::int64_t>(c.views.size() * sizeof(Cursor)));
-  }
-  static std::int64_t bytes_of_parts(const GroupCode& c) {
-    std::int64_t bytes = 0;
-    for (const GroupCode::Sum& s : c.sums)
-      bytes += pieces_of(c.pass.n, part_of(s)) * s.rows.width * size;
-    return bytes;
+  static Layout layout_of(const GroupCode& c, std::int64_t piece) {
+    Layout l;
+    l.to = c.size() * size_of<T*>();
+    l.registers = lines(l.to + c.written() * size_of<T*>());
+    l.sums = l.registers + c.registers * lines(block_of(c) * size) +
+             static_cast<std::int64_t>(c.singles.size()) * kLine;
+    l.cursors = l.sums + static_cast<std::int64_t>(c.sums.size()) * size_of<PartialSum<T>>();
+    l.piece = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
+    std::int64_t end = pieces_of(c.pass.n, piece) * l.piece;
+    for (const GroupCode::Sum& s : c.sums) {
+      l.parts.push_back({part_of(s), pieces_of(c.pass.n, part_of(s)), end});
+      end += l.parts.back().count * s.rows.width * size;
+    }
+    l.all = lines(end);
+    return l;
   }
 
   void run() const {
     parallel_for(n, g.piece_, [&](std::int64_t begin, std::int64_t end) { run_piece(begin, end); });
     for (std::size_t s = 0; s < g.code_.sums.size(); ++s)
-      finish(g.code_.sums[s], parts(s));
+      finish(g.code_.sums[s], g.layout_.parts[s]);
   }
 
  private:
+  template <class U> static constexpr std::int64_t size_of() { return sizeof(U); }
+
   const T* element(const Elements& e) const {
     return reinterpret_cast<const T*>(memory.read[e.of].get()) + e.first;
   }
@@ -117,28 +120,23 @@ template <class T> struct Group::Run {
     return reinterpret_cast<const bool*>(memory.read[e.of].get()) + e.first;
   }
   T* result(ValueId v) const { return reinterpret_cast<T*>(memory.write[v].get()); }
-  T* parts(std::size_t sum) const {
-    auto* p = reinterpret_cast<T*>(scratch + pieces_of(n, g.piece_) * g.piece_bytes_);
-    for (std::size_t s = 0; s < sum; ++s)
-      p += pieces_of(n, part_of(g.code_.sums[s])) * g.code_.sums[s].rows.width;
-    return p;
-  }
+  T* first_of(const Parts& p) const { return reinterpret_cast<T*>(scratch + p.offset); }
 
   void run_piece(std::int64_t begin, std::int64_t end) const {
     const GroupCode& c = g.code_;
-    std::byte* const area = scratch + begin / g.piece_ * g.piece_bytes_;
-    const auto** const from = reinterpret_cast<const T**>(area);
-    T** const to = reinterpret_cast<T**>(area) + c.size();
-    fill(from, to, area, begin);
-    auto* const sums = reinterpret_cast<PartialSum<T>*>(area + g.piece_bytes_ - sums_and_cursors(c));
-    auto* const cursors = reinterpret_cast<Cursor*>(sums + c.sums.size());
-    for (std::size_t s = 0; s < c.sums.size(); ++s)   // a piece begins where a part of each sum does
-      new (sums + s)
-          PartialSum<T>(c.sums[s], parts(s) + begin / part_of(c.sums[s]) * c.sums[s].rows.width, n - begin);
+    const Layout& layout = g.layout_;
+    std::byte* const area = begin == 0 ? scratch : scratch + begin / g.piece_ * layout.piece;
+    auto* const sums = reinterpret_cast<PartialSum<T>*>(area + layout.sums);
+    for (std::size_t s = 0; s < c.sums.size(); ++s) {   // a piece begins where a part of each sum does
+      const Parts& p = layout.parts[s];
+      T* const part = first_of(p) + (begin == 0 ? 0 : begin / p.elements * c.sums[s].rows.width);
+      new (sums + s) PartialSum<T>(c.sums[s], part, n - begin);
+    }
+    auto* const cursors = reinterpret_cast<Cursor*>(area + layout.cursors);
     for (std::size_t v = 0; v < c.views.size(); ++v)
       new (cursors + v) Cursor(c.views[v], begin);
-    GroupState<T> state(c, from, to, sums, cursors);
-    const Tables<T> tables = {from, to};
+    GroupState<T> state{c, sums, cursors};
+    const Tables<T> tables = fill(area, begin, state);
     state.length = kBlock<T>;
     run_blocks((end - begin) / kBlock<T>, kBlockVectors, tables, state);
     for (std::int64_t left = (end - begin) % kBlock<T>; left > 0; left -= state.length) {
@@ -148,11 +146,14 @@ template <class T> struct Group::Run {
     }
   }
 
-  void fill(const T** from, T** to, std::byte* area, std::int64_t begin) const {
+  // The tables of a piece, and in its state what of them moves.
+  Tables<T> fill(std::byte* area, std::int64_t begin, GroupState<T>& state) const {
     static constexpr T kZeros[kGroup] = {};
     const GroupCode& c = g.code_;
-    auto* free =
-        reinterpret_cast<T*>(area + lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))));
+    const auto** from = reinterpret_cast<const T**>(area);
+    auto** to = reinterpret_cast<T**>(area + g.layout_.to);
+    const Tables<T> tables = {from, to};
+    auto* free = reinterpret_cast<T*>(area + g.layout_.registers);
     *from++ = kZeros;
     for (std::uint32_t r = 0; r < c.registers; ++r, free += block_of(c))
       *from++ = free, *to++ = free;
@@ -161,30 +162,39 @@ template <class T> struct Group::Run {
       std::fill_n(free, kGroup, c.single_bools[s] ? static_cast<T>(*bools_of(e)) : *element(e));
       *from++ = free;
     }
+    const T** const elements = from;
     for (const Elements& e : c.streams)
       *from++ = element(e) + begin;
+    T** const results = to;
     for (const ValueId v : c.results)
       *from++ = *to++ = result(v) + begin;
+    const T** const bytes = from;
     for (const Elements& e : c.bytes)
       *from++ = reinterpret_cast<const T*>(bools_of(e) + begin);
+    T** const bool_results = to;
     for (const ValueId v : c.bool_results)
       *to++ = reinterpret_cast<T*>(reinterpret_cast<bool*>(memory.write[v].get()) + begin);
+    state.elements = {elements, bytes};
+    state.bytes = {bytes, from};
+    state.results = {results, bool_results};
+    state.bool_results = {bool_results, to};
     for (const Elements& e : c.viewed)
       *from++ = element(e);
+    return tables;
   }
 
-  void finish(const GroupCode::Sum& s, const T* parts) const {
+  void finish(const GroupCode::Sum& s, const Parts& p) const {
     if (!s.to) return;
-    const std::int64_t count = pieces_of(n, part_of(s));
+    const T* const parts = first_of(p);
     T* y = result(s.to);
     if (s.order == GroupCode::Order::rows) {
       std::copy_n(parts, s.rows.width, y);
-      for (std::int64_t k = s.rows.width; k < count * s.rows.width; ++k)
+      for (std::int64_t k = s.rows.width; k < p.count * s.rows.width; ++k)
         y[k % s.rows.width] += parts[k];
     } else if (s.order == GroupCode::Order::vjp) {
-      *y = kernels::sum_pairwise(parts, count);
+      *y = kernels::sum_pairwise(parts, p.count);
     } else {
-      *y = count == 1 ? parts[0] : kernels::fold_row<kernels::Sum>(parts, count);
+      *y = p.count == 1 ? parts[0] : kernels::fold_row<kernels::Sum>(parts, p.count);
       if (s.mean) *y /= static_cast<T>(n);
     }
   }
@@ -206,10 +216,8 @@ Group::Group(GroupCode code) : code_(std::move(code)) {
   const std::int64_t n = code_.pass.n;
   const std::int64_t multiple = multiple_of(code_);
   piece_ = n < kElementwise.least ? n : pieces_of(kElementwise.piece_of(n), multiple) * multiple;
-  const bool f32 = code_.pass.dtype == DType::f32;
-  piece_bytes_ = f32 ? Run<float>::bytes_of_piece(code_) : Run<double>::bytes_of_piece(code_);
-  scratch_bytes_ = pieces_of(n, piece_) * piece_bytes_ +
-                   lines(f32 ? Run<float>::bytes_of_parts(code_) : Run<double>::bytes_of_parts(code_));
+  layout_ = code_.pass.dtype == DType::f32 ? Run<float>::layout_of(code_, piece_)
+                                           : Run<double>::layout_of(code_, piece_);
 }
 
 void Group::run(const Memory& memory, Writable scratch) const {

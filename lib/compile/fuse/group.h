@@ -22,15 +22,25 @@ class Group {
   /// Values lie in memory that is padded to 64 bytes; single elements are not broadcast there. May write up
   /// to the next 64-byte boundary. scratch: scratch_bytes() aligned to 64.
   void run(const Memory& memory, Writable scratch) const;
-  std::int64_t scratch_bytes() const { return scratch_bytes_; }
+  std::int64_t scratch_bytes() const { return layout_.all; }
 
  private:
   template <class T> struct Run;
+  /// The parts of a sum: the elements of each, how many there are, and the byte of scratch where their sums
+  /// begin.
+  struct Parts {
+    std::int64_t elements, count, offset;
+  };
+  /// Of scratch. Bytes from the beginning of a piece's, then its size and that of all.
+  struct Layout {
+    std::int64_t to, registers, sums, cursors;
+    std::int64_t piece, all;
+    std::vector<Parts> parts;   // for each sum
+  };
 
   GroupCode code_;
-  std::int64_t piece_;         // elements that one thread runs over at once
-  std::int64_t piece_bytes_;   // of scratch, for each piece
-  std::int64_t scratch_bytes_;
+  std::int64_t piece_;   // elements that one thread runs over at once
+  Layout layout_;
 };
 
 }   // namespace tapedeck::compiled

@@ -32,14 +32,7 @@ template <class T> struct GroupState {
   const GroupInstruction* next = nullptr;   // where another chain of handlers begins
   alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
 
-  GroupState(const GroupCode& c, const T** from, T** to, PartialSum<T>* s, Cursor* views)
-      : code(c),
-        sums(s),
-        cursors(views),
-        elements(from + c.first_stream(), from + c.first_bytes()),
-        bytes(from + c.first_bytes(), c.bytes.size()),
-        results(to + c.registers, c.results.size()),
-        bool_results(to + c.registers + c.results.size(), c.bool_results.size()) {}
+  GroupState(const GroupCode& c, PartialSum<T>* s, Cursor* views) : code(c), sums(s), cursors(views) {}
 
   /// To the next block.
   void advance(std::int64_t n) {

@@ -49,8 +49,7 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
       memory_(plan.program.values().size()),
       reads_(plan.program.values().size()),
       writes_(plan.program.values().size()),
-      keys_(plan.program.keys().size()),
-      outputs_(plan.program.values().size()) {
+      keys_(plan.program.keys().size()) {
   for (const Step& step : plan.steps)
     if (step.fused)
       how_.push_back(How::group);
@@ -58,6 +57,7 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
       add_node(step.nodes[0]);
   bind_fixed();
   use_values();
+  add_outputs();
 }
 
 void Replay::add_node(NodeId id) {
@@ -161,7 +161,6 @@ void Replay::bind_fixed() {
     const Home& home = plan_.homes[v];
     if (home.in == Home::In::arena) bind(v, arena_.at(home.offset));
     if (home.in == Home::In::constants) bind(v, constants_.at(home.offset));
-    if (home.in == Home::In::output) allocated_.push_back(v);
     if (const Value& value = plan_.program[v]; value.from == Value::From::constant) fill(v, value.constant);
   }
 }
@@ -175,42 +174,67 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
     const DerivedKey& key = p.keys()[k];
     keys_[k] = key.of ? keys_[key.of].split(key.number) : keys[key.number];
   }
-  results_.resize(p.outputs().size());
-  taken_.assign(results_.size(), false);
-  for (std::size_t i = 0; i < results_.size(); ++i)
-    bind_output(i, arguments, i < y.size() ? &y[i] : nullptr);
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    bind_output(outputs_[i], arguments, i < y.size() ? &y[i] : nullptr);
 }
 
 // A result is an argument, a constant or another result where the function returned that itself; or a tensor
 // of its own, in memory that is taken or allocated, or shared with one of these.
-void Replay::bind_output(std::size_t i, std::span<const Tensor> arguments, Tensor* given) {
+void Replay::add_outputs() {
   const Program& p = plan_.program;
-  const Access& a = p.outputs()[i];
-  const auto [first, is_given] = p.identities()[i];
-  if (!a.reads() || first < i) return;
-  const Value& value = p[a.of];
-  Tensor& result = results_[i];
-  if (p.is_all(a) && value.from != Value::From::node) {
-    const Tensor& x = value.from == Value::From::argument ? arguments[value.argument] : value.constant;
-    result = is_given ? x : share(x);
-    return;
+  IdVector<ValueId, std::size_t> lies_in(p.values().size(), p.outputs().size());   // none yet
+  for (std::size_t i = 0; i < p.outputs().size(); ++i) {
+    const Access& a = p.outputs()[i];
+    const auto [first, is_given] = p.identities()[i];
+    Output& out = outputs_.emplace_back(Output{&a});
+    if (first < i) {
+      out.how = Output::How::repeated, out.of = first;
+    } else if (!a.reads()) {
+      out.how = Output::How::none;
+    } else if (const Value& value = p[a.of]; p.is_all(a) && value.from != Value::From::node) {
+      out.how = is_given ? Output::How::given : Output::How::shares_given;
+      if (value.from == Value::From::argument)
+        out.of = value.argument;
+      else
+        out.constant = &value.constant;
+    } else if (plan_.homes[a.of].in != Home::In::output || !p.is_all(a)) {
+      out.how = Output::How::copied;
+    } else if (lies_in[a.of] < i) {
+      out.how = Output::How::shares, out.of = lies_in[a.of];
+    } else {
+      out.how = Output::How::computed;
+      lies_in[a.of] = i;
+    }
   }
-  const bool in_place = plan_.homes[a.of].in == Home::In::output && p.is_all(a);
-  if (in_place && outputs_[a.of].defined()) {
-    result = share(outputs_[a.of]);
-    return;
+}
+
+void Replay::bind_output(Output& out, std::span<const Tensor> arguments, Tensor* given) {
+  const auto outside = [&]() -> const Tensor& { return out.constant ? *out.constant : arguments[out.of]; };
+  switch (out.how) {
+    case Output::How::none:
+    case Output::How::repeated:
+      return;
+    case Output::How::given:
+      out.result = outside();
+      return;
+    case Output::How::shares_given:
+      out.result = share(outside());
+      return;
+    case Output::How::shares:
+      out.result = share(outputs_[out.of].result);
+      return;
+    case Output::How::computed:
+    case Output::How::copied:
+      break;
   }
   const bool was_given = given && given->defined();
-  const OutputSlot slot(result, given, a.spec);
-  taken_[i] = was_given && !given->defined();
-  if (!in_place) return;
-  outputs_[a.of] = result;
-  bind(a.of, slot.memory());
+  const OutputSlot slot(out.result, given, out.access->spec);
+  out.taken = was_given && !given->defined();
+  if (out.how == Output::How::computed) bind(out.access->of, slot.memory());
 }
 
 void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
                  std::span<const ReplayedStep> observed) {
-  // After an exception, y has the tensors again whose memory was taken.
   struct Forget {
     Replay& r;
     std::vector<Tensor>& y;
@@ -218,11 +242,7 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
     ~Forget() {
       r.held_.clear();
       r.pending_.clear();
-      for (const ValueId v : r.allocated_)
-        r.outputs_[v] = {};
-      for (std::size_t i = 0; !done && i < r.taken_.size(); ++i)
-        if (r.taken_[i]) y[i] = std::move(r.results_[i]);
-      r.results_.clear();
+      if (!done) r.give_back(y);
     }
   } forget{*this, y};
   bind_call(arguments, keys, y);
@@ -232,10 +252,19 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
   else
     for (const How how : how_)
       run_step(how, next);
-  y.resize(results_.size());
+  y.resize(outputs_.size());
   assign();   // from here on nothing throws
   results(y);
   forget.done = true;
+}
+
+// After an exception, y has the tensors again whose memory was taken.
+void Replay::give_back(std::vector<Tensor>& y) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    Output& out = outputs_[i];
+    if (out.taken) y[i] = std::move(out.result);
+    out.result = {}, out.taken = false;
+  }
 }
 
 void Replay::run_step(How how, Next& next) {
@@ -391,17 +420,16 @@ void Replay::keep(ValueId v, Tensor returned) {
 }
 
 void Replay::results(std::vector<Tensor>& y) {
-  const Program& p = plan_.program;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const Access& a = p.outputs()[i];
-    if (const std::size_t first = p.identities()[i].first; first < i) {
-      y[i] = y[first];
+    Output& out = outputs_[i];
+    if (out.how == Output::How::repeated) {
+      y[i] = y[out.of];
       continue;
     }
-    y[i] = std::move(results_[i]);
-    const bool is_there = !a.reads() || y[i].size() == 0 ||
-                          (p.is_all(a) && (p[a.of].from != Value::From::node || outputs_[a.of].defined()));
-    if (is_there) continue;
+    y[i] = std::move(out.result);
+    out.taken = false;
+    if (out.how != Output::How::copied || y[i].size() == 0) continue;
+    const Access& a = *out.access;
     const std::byte* const from = memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
     std::memcpy(y[i].raw(), from, static_cast<std::size_t>(y[i].nbytes()));
   }

@@ -38,6 +38,24 @@ class Replay {
     const std::byte** pointer;
     std::int64_t first_byte;
   };
+  /// What a call returns.
+  struct Output {
+    enum class How : std::uint8_t {
+      none,
+      repeated,       // the tensor that result `of` is
+      given,          // the constant, or argument `of`
+      shares_given,   // a tensor of its own in the memory of that
+      shares,         // the same in the memory of result `of`
+      computed,       // in its memory, which a call allocates or takes from the caller
+      copied          // to such memory at the end
+    };
+    const Access* access;
+    How how = How::none;
+    std::size_t of = 0;
+    const Tensor* constant = nullptr;   // null: there is an argument
+    Tensor result = {};                 // of this call
+    bool taken = false;                 // it is a tensor that this call was given
+  };
   struct Pending {
     const Bound* store;
     Tensor fresh;   // memory for the variable, where others share what it has
@@ -57,7 +75,9 @@ class Replay {
   void bind_fixed();
   void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
                  std::vector<Tensor>& y);
-  void bind_output(std::size_t i, std::span<const Tensor> arguments, Tensor* given);
+  void add_outputs();
+  void bind_output(Output& out, std::span<const Tensor> arguments, Tensor* given);
+  void give_back(std::vector<Tensor>& y);
   void run_step(How how, Next& next);
   void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);
@@ -86,12 +106,9 @@ class Replay {
   IdVector<ValueId, std::vector<Use>> reads_;
   IdVector<ValueId, std::vector<std::byte**>> writes_;
   IdVector<KeyId, random::Key> keys_;
-  std::vector<Pending> pending_;        // stores, until the next action or the end
-  std::vector<Tensor> held_;            // until the end of the call
-  std::vector<ValueId> allocated_;      // at each call: the values that lie in results
-  IdVector<ValueId, Tensor> outputs_;   // of these alone
-  std::vector<Tensor> results_;         // of this call
-  std::vector<bool> taken_;             // of these: they are tensors that the call was given
+  std::vector<Output> outputs_;
+  std::vector<Pending> pending_;   // stores, until the next action or the end
+  std::vector<Tensor> held_;       // until the end of the call
 };
 
 }   // namespace tapedeck::compiled
