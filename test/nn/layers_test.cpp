@@ -331,8 +331,27 @@ TEST_CASE("layers are called in order, with keys of their own") {
   CHECK(net.size() == 6);
 }
 
+TEST_CASE("attention of several dtypes is that of the promoted ones", "[layers][attention]") {
+  for (const DType other : {DType::f64, DType::f16}) {
+    const auto in = [&](bool is_other, std::uint64_t seed) {
+      return astype(random::normal({2, 3, 4}, {.seed = seed}), is_other ? other : DType::f32);
+    };
+    for (int which = 1; which < 7; ++which) {   // neither none nor all of query, key and value
+      const Tensor q = in(which & 1, 1), k = in(which & 2, 2), v = in(which & 4, 3);
+      const DType wide = other == DType::f64 ? DType::f64 : DType::f32;
+      const Tensor y = nn::attention(q, k, v);
+      CAPTURE(which, q.spec(), k.spec(), v.spec());
+      CHECK(y.dtype() == wide);
+      CHECK(worst(y, nn::attention(astype(q, wide), astype(k, wide), astype(v, wide))) <
+            (wide == other ? 1e-6 : 2e-3));
+    }
+  }
+}
+
 TEST_CASE("layers refuse sizes that cannot be") {
   CHECK_THROWS_WITH(nn::Dense(0, 3, kKey), "dense: the kernel would be [0,3]; sizes are 1 or more");
+  CHECK_THROWS_WITH(nn::Gru(0, 3, kKey), "gru: the kernel would be [0,9]; sizes are 1 or more");
+  CHECK_THROWS_WITH(nn::Lstm(2, -1, kKey), "lstm: the kernel would be [2,-4]; sizes are 1 or more");
   CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, kKey, {.groups = 4}),
                     "conv2d: groups is 4, which does not divide 4 and 6 channels");
   CHECK_THROWS_WITH(nn::MultiHeadAttention(8, 3, kKey),

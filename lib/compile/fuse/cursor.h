@@ -31,7 +31,7 @@ class Cursor {
   }
 
   /// The next n of x to y.
-  template <class T> void fetch(const T* x, T* y, std::int64_t n) {
+  template <class T> [[gnu::always_inline]] void fetch(const T* x, T* y, std::int64_t n) {
     while (n > 0) {
       const std::int64_t rows = whole_rows(n);
       if (rows > 1) {
@@ -47,23 +47,31 @@ class Cursor {
   }
 
  private:
+  static constexpr std::int64_t kFewRows = 4;   // fewer are copied sooner one by one
+
   // n elements of one run of the inner axis.
-  template <class T> void copy_run(const T* from, T* y, std::int64_t n) const {
+  template <class T> void copy_run(const T* from, T* y, std::int64_t n) const { copy_rows(from, 0, y, 1, n); }
+  // So many rows of n elements, whose first ones lie `stride` apart.
+  template <class T>
+  void copy_rows(const T* from, std::int64_t stride, T* y, std::int64_t rows, std::int64_t n) const {
     if (step_ == 1)
-      copy(from, y, n);
+      for (; rows > 0; --rows, from += stride, y += n)
+        copy(from, y, n);
     else if (step_ == 0)
-      std::fill_n(y, n, *from);
+      for (; rows > 0; --rows, from += stride, y += n)
+        std::fill_n(y, n, *from);
     else
-      for (std::int64_t i = 0; i < n; ++i)
-        y[i] = from[i * step_];
+      for (; rows > 0; --rows, from += stride)
+        for (std::int64_t i = 0; i < n; ++i)
+          *y++ = from[i * step_];
   }
   // Runs of the inner axis, as many as lie equally far apart, where the next n begin with one.
   std::int64_t whole_rows(std::int64_t n) const {
-    if (view_->ndim() < 2 || left_ != inner().extent) return 0;
+    if (n < kFewRows * left_ || left_ != inner().extent || view_->ndim() < 2) return 0;
     const std::size_t d = view_->ndim() - 2;
-    return std::min(n / inner().extent, (*view_)[d].extent - index_[d]);
+    return std::min(n / left_, (*view_)[d].extent - index_[d]);
   }
-  template <class T> void fetch_rows(const T* x, T* y, std::int64_t rows) {
+  template <class T> [[gnu::noinline]] void fetch_rows(const T* x, T* y, std::int64_t rows) {
     const std::size_t d = view_->ndim() - 2;
     const std::int64_t width = inner().extent, stride = (*view_)[d].stride, n = rows * width;
     const T* from = x + offset_;
@@ -74,27 +82,34 @@ class Cursor {
         std::memcpy(y + there, y, static_cast<std::size_t>(more) * sizeof(T));
         there += more;
       }
-    } else if (width <= kNarrow) {
-      for (std::int64_t r = 0; r < rows; ++r, from += stride)
-        for (std::int64_t i = 0; i < width; ++i)
-          *y++ = from[i * step_];
     } else {
-      for (std::int64_t r = 0; r < rows; ++r, from += stride, y += width)
-        copy_run(from, y, width);
+      copy_rows(from, stride, y, rows, width);
     }
     index_[d] += rows - 1, offset_ += (rows - 1) * stride;   // to the last of them
     skip(width);
   }
 
-  static constexpr std::int64_t kNarrow = 16;   // elements of a row that no vectors pay for
-  // By vectors, since most runs are short.
+  // By vectors, since most runs are short; the last one overlaps what is copied already.
   template <class T> static void copy(const T* x, T* y, std::int64_t n) {
-    constexpr std::int64_t line = 64 / sizeof(T);
-    std::int64_t i = 0;
-    for (; i + line <= n; i += line)
-      std::memcpy(y + i, x + i, 64);
-    for (; i < n; ++i)
-      y[i] = x[i];
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = 64 / size;
+    const std::int64_t bytes = n * size;
+    if (bytes >= 64) {
+      for (std::int64_t i = 0; i + line < n; i += line)
+        std::memcpy(y + i, x + i, 64);
+      return copy_end<64>(x + n, y + n);
+    }
+    if (bytes >= 32) return copy_both_ends<32>(x, y, n);
+    if (bytes >= 16) return copy_both_ends<16>(x, y, n);
+    if (bytes >= 8) return copy_both_ends<8>(x, y, n);
+    if (n > 0) *y = *x;
+  }
+  template <std::size_t bytes, class T> static void copy_end(const T* x, T* y) {
+    constexpr std::size_t count = bytes / sizeof(T);
+    std::memcpy(y - count, x - count, bytes);
+  }
+  template <std::size_t bytes, class T> static void copy_both_ends(const T* x, T* y, std::int64_t n) {
+    std::memcpy(y, x, bytes);
+    copy_end<bytes>(x + n, y + n);
   }
   const kernels::StridedView::Axis& inner() const { return (*view_)[view_->ndim() - 1]; }
   void skip(std::int64_t n) {
