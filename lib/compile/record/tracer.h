@@ -1,5 +1,6 @@
 // Tracer: sees a function run, and writes the program that computes the same.
 #pragma once
+#include <deque>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -118,7 +119,7 @@ class Tracer final : public Trace {
   Observer presence_;        // which dispatch looks for
   std::uint64_t first_id_;   // of tensors that are made while this records
   /// What tensors are, by their ids: those of the recording, which lie close together, and others.
-  std::vector<Access> accesses_;
+  std::deque<Access> accesses_;           // pointers to them stay valid
   std::vector<std::uint32_t> bases_;      // of each the place of what it is a view of, or its own
   std::vector<std::uint32_t> recorded_;   // by id - first_id_: places in accesses_, from 1 on
   std::unordered_map<std::uint64_t, std::uint32_t> others_;
