@@ -1,4 +1,5 @@
 // Groups of nodes in one pass, bit for bit against the kernels that they are made of, one after the other.
+#include <numeric>
 #include <random>
 
 #include "random_programs.h"
@@ -166,4 +167,65 @@ TEST_CASE("elements that are selected several times are fetched once", "[program
                                          IdVector<ValueId, bool>(b.values.size(), false));
   CHECK(code.views.size() == 2);
   CHECK(b.check() == 1);
+}
+
+TEST_CASE("rows that are repeated give the bits of their kernels", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  for (const std::int64_t columns : {2, 5, 9, 24, 63, 65, 200, 511, 512, 513})
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      CAPTURE(name_of(dtype), columns, seed);
+      RandomMatrixProgram program(dtype, 14000 / columns + seed, columns, seed);
+      for (int k = 0; k < 20; ++k)
+        program.add_node();
+      program.choose_outputs();
+      CHECK(program.b.check() > 0);
+    }
+}
+
+TEST_CASE("a cursor gives the elements of its view, whatever is taken at a time", "[program]") {
+  std::mt19937 random(3);
+  const auto number = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  int rows = 0;
+  for (int round = 0; round < 2000; ++round) {
+    constexpr std::int64_t block = 64;
+    const bool is_row = round % 2;
+    kernels::StridedView view(5000);
+    std::int64_t n = 1;
+    for (std::int64_t axes = is_row ? 2 : number(0, 4), d = 0; d < axes; ++d) {
+      const std::int64_t extent = is_row && d == 0 ? number(20, 600) : number(1, is_row ? 80 : 12);
+      view.append(extent, is_row && d == 0 ? 0 : number(-3, 3));
+      n *= extent;
+    }
+    std::vector<double> x(10000), all;
+    std::iota(x.begin(), x.end(), 0);
+    const auto add = [&](const auto& self, std::size_t d, std::int64_t at) -> void {
+      if (d == view.ndim()) return all.push_back(x[static_cast<std::size_t>(at)]);
+      for (std::int64_t i = 0; i < view[d].extent; ++i)
+        self(self, d + 1, at + i * view[d].stride);
+    };
+    add(add, 0, view.offset());
+    const std::int64_t begin = number(0, n / 2);
+    const RepeatedRow row = RepeatedRow::of(view, n, block);
+    rows += row.span > 0;
+    std::vector<double> room(static_cast<std::size_t>(row.elements) + 1), got;
+    Cursor cursor(view, begin, row, reinterpret_cast<std::byte*>(room.data()));
+    while (static_cast<std::int64_t>(got.size()) < n - begin) {
+      const std::int64_t left = n - begin - static_cast<std::int64_t>(got.size()),
+                         count = std::min(number(0, 3) ? block : number(1, block), left);
+      const double* const from = cursor.source(x.data());
+      if (cursor.step() == 1 && cursor.left() >= count) {
+        const double* const at = cursor.take(from, count);
+        got.insert(got.end(), at, at + count);
+      } else {
+        double y[block];
+        cursor.fetch(from, y, count);
+        got.insert(got.end(), y, y + count);
+      }
+    }
+    CAPTURE(round, begin, n);
+    REQUIRE(std::equal(got.begin(), got.end(), all.begin() + begin));
+  }
+  CHECK(rows > 500);
 }

@@ -1,4 +1,5 @@
-// Cursor: the elements of a view, in order, some at a time.
+// Cursor: the elements of a view, in order, some at a time. A row that is repeated lies in memory of the
+// cursor several times, so that blocks of it are read from there as if they were side by side.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -8,9 +9,25 @@
 
 namespace tapedeck::compiled {
 
+/// A row that is repeated: so many elements of it are laid out, and where a block would go beyond them, it is
+/// read from `span` elements before.
+struct RepeatedRow {
+  std::int64_t span = 0, elements = 0;   // 0: there is none
+
+  /// Of a view of which n elements are read by blocks: none where laying them out does not pay.
+  static RepeatedRow of(const kernels::StridedView& view, std::int64_t n, std::int64_t block) {
+    constexpr std::int64_t most = 512;   // elements of the row
+    if (view.ndim() != 2 || view[0].stride != 0 || view[1].stride == 0 || view[1].extent > most) return {};
+    const std::int64_t extent = view[1].extent, span = (2 * block + extent - 1) / extent * extent;
+    return 8 * (span + block) <= n ? RepeatedRow{span, span + block} : RepeatedRow{};
+  }
+};
+
 class Cursor {
  public:
-  Cursor(const kernels::StridedView& view, std::int64_t position) : view_(&view), offset_(view.offset()) {
+  /// room: memory for the elements of the row.
+  Cursor(const kernels::StridedView& view, std::int64_t position, const RepeatedRow& row, std::byte* room)
+      : view_(&view), offset_(view.offset()), row_(row), room_(row.span ? room : nullptr) {
     for (std::size_t d = view.ndim(); d-- > 0; position /= view[d].extent) {
       index_[d] = position % view[d].extent;
       offset_ += index_[d] * view[d].stride;
@@ -23,14 +40,21 @@ class Cursor {
   /// From one element to the next, for so many that the inner axis ends.
   std::int64_t step() const { return step_; }
   std::int64_t left() const { return left_; }
-  /// Where the next n of x begin, of which so many are left.
+  /// What the elements are taken from: x, or where its row is laid out.
+  template <class T> const T* source(const T* x) {
+    if (!room_) return x;
+    T* const y = reinterpret_cast<T*>(room_);
+    if (least_ == 1) lay_out(x, y);
+    return y;
+  }
+  /// Where the next n of the source x begin, of which so many are left.
   template <class T> const T* take(const T* x, std::int64_t n) {
     const T* const from = x + offset_;
     skip(n);
     return from;
   }
 
-  /// The next n of x to y.
+  /// The next n of the source x to y.
   template <class T> [[gnu::always_inline]] void fetch(const T* x, T* y, std::int64_t n) {
     while (n > 0) {
       const std::int64_t rows = whole_rows(n);
@@ -47,6 +71,24 @@ class Cursor {
   }
 
  private:
+  // What is there is copied behind itself, until there are n elements.
+  template <class T> static void repeat(T* y, std::int64_t there, std::int64_t n) {
+    while (there < n) {
+      const std::int64_t more = std::min(there, n - there);
+      std::memcpy(y + there, y, static_cast<std::size_t>(more) * sizeof(T));
+      there += more;
+    }
+  }
+  template <class T> [[gnu::noinline]] void lay_out(const T* x, T* y) {
+    const std::int64_t extent = inner().extent;
+    copy_run(x + view_->offset(), y, extent);
+    repeat(y, extent, row_.elements);
+    step_ = 1;
+    offset_ = index_[1];
+    left_ = row_.elements - offset_;
+    least_ = row_.elements - row_.span;
+  }
+
   static constexpr std::int64_t kFewRows = 4;   // fewer are copied sooner one by one
 
   // n elements of one run of the inner axis.
@@ -75,13 +117,9 @@ class Cursor {
     const std::size_t d = view_->ndim() - 2;
     const std::int64_t width = inner().extent, stride = (*view_)[d].stride, n = rows * width;
     const T* from = x + offset_;
-    if (stride == 0 && step_ == 1) {   // one row again and again: what is there is copied behind itself
+    if (stride == 0 && step_ == 1) {
       copy(from, y, width);
-      for (std::int64_t there = width; there < n;) {
-        const std::int64_t more = std::min(there, n - there);
-        std::memcpy(y + there, y, static_cast<std::size_t>(more) * sizeof(T));
-        there += more;
-      }
+      repeat(y, width, n);
     } else {
       copy_rows(from, stride, y, rows, width);
     }
@@ -115,9 +153,13 @@ class Cursor {
   void skip(std::int64_t n) {
     offset_ += n * step_;
     left_ -= n;
-    if (left_ == 0) next_run();
+    if (left_ < least_) next_run();
   }
   void next_run() {
+    if (room_) {
+      offset_ -= row_.span, left_ += row_.span;
+      return;
+    }
     left_ = inner().extent;
     offset_ -= left_ * step_;
     for (std::size_t d = view_->ndim() - 1; d-- > 0;) {
@@ -130,6 +172,9 @@ class Cursor {
 
   const kernels::StridedView* view_;
   std::int64_t offset_, step_ = 0, left_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t least_ = 1;   // with less left another run begins
+  RepeatedRow row_;
+  std::byte* room_;
   std::int64_t index_[2 * Shape::kMaxRank];   // of the inner axis: where the first run began
 };
 

@@ -95,6 +95,11 @@ template <class T> struct Group::Run {
              static_cast<std::int64_t>(c.singles.size()) * kLine;
     l.cursors = l.sums + static_cast<std::int64_t>(c.sums.size()) * size_of<PartialSum<T>>();
     l.piece = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
+    for (const kernels::StridedView& view : c.views) {
+      const RepeatedRow row = RepeatedRow::of(view, std::min(piece, c.pass.n), kBlock<T>);
+      l.rows.push_back({row, l.piece});
+      l.piece += lines(row.elements * size);
+    }
     std::int64_t end = pieces_of(c.pass.n, piece) * l.piece;
     for (const GroupCode::Sum& s : c.sums) {
       l.parts.push_back({part_of(s), pieces_of(c.pass.n, part_of(s)), end});
@@ -134,7 +139,7 @@ template <class T> struct Group::Run {
     }
     auto* const cursors = reinterpret_cast<Cursor*>(area + layout.cursors);
     for (std::size_t v = 0; v < c.views.size(); ++v)
-      new (cursors + v) Cursor(c.views[v], begin);
+      new (cursors + v) Cursor(c.views[v], begin, layout.rows[v].row, area + layout.rows[v].offset);
     GroupState<T> state{c, sums, cursors};
     const Tables<T> tables = fill(area, begin, state);
     state.length = kBlock<T>;

@@ -2,6 +2,7 @@
 // nodes of the group read stays in registers: scratch memory of one block. Results have the bits that the
 // nodes give one after the other, for any number of threads.
 #pragma once
+#include "compile/fuse/cursor.h"
 #include "compile/fuse/group_code.h"
 #include "compile/fuse/memory.h"
 
@@ -31,11 +32,17 @@ class Group {
   struct Parts {
     std::int64_t elements, count, offset;
   };
+  /// Of a view: the row that a piece lays out, from this byte of the piece's scratch on.
+  struct LaidOut {
+    RepeatedRow row;
+    std::int64_t offset;
+  };
   /// Of scratch. Bytes from the beginning of a piece's, then its size and that of all.
   struct Layout {
     std::int64_t to, registers, sums, cursors;
     std::int64_t piece, all;
-    std::vector<Parts> parts;   // for each sum
+    std::vector<Parts> parts;    // for each sum
+    std::vector<LaidOut> rows;   // for each view
   };
 
   GroupCode code_;

@@ -148,7 +148,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
                     GroupState<T>& state, EachOf<k, Vector>... r) {
     constexpr auto n = static_cast<std::int64_t>(sizeof...(k) * kWidth);
     Cursor& cursor = state.cursors[i->b];
-    const T* const x = from[i->a];
+    const T* const x = cursor.source(from[i->a]);
     if (const std::int64_t step = cursor.step(); step >> 1 == 0 && cursor.left() >= n && state.length == n) {
       const T* const at = cursor.take(x, n);
       if (step == 0) {

@@ -31,13 +31,13 @@ bool is_near(const kernels::StridedView& view) {
 }
 
 // Rows and columns that are repeated: kernels have passes of their own for narrow ones, and a group would
-// fetch them run by run. Of a column it only fills in one number for each run.
+// fetch them run by run. Not of one row, which a group lays out; of a column it fills in one number a run.
 bool has_narrow_rows(const Program& p, const Node& node, const Access& a) {
   constexpr std::int64_t narrow_row = 64, narrow_column = 8, many = 4096;   // elements of a run; of the pass
   const Shape& shape = shape_of_pass(p, node);
   if (shape.size() < many || a.size() == shape.size()) return false;
   const kernels::StridedView view = kernels::broadcast(a.spec.shape, shape);
-  if (view.ndim() < 2) return false;
+  if (view.ndim() < 2 || (view.ndim() == 2 && view[0].stride == 0)) return false;
   const auto [extent, stride] = view[view.ndim() - 1];
   return extent < (stride == 0 ? narrow_column : narrow_row);
 }
