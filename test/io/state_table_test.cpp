@@ -477,7 +477,8 @@ TEST_CASE("an object below one of another kind is restored", "[checkpoint][state
   Checkpoint below;
   below.add("opt", adam), below.add("opt/scale", scale);
   const RestoreReport report = below.restore(path, RestoreMode::partial);
-  CHECK(report.restored == std::vector<std::string>{"opt/scale/good", "opt/scale/skipped", "opt/scale/value"});
+  CHECK(report.restored ==
+        std::vector<std::string>{"opt/scale/good", "opt/scale/skipped", "opt/scale/value"});
   CHECK(report.different.size() == 1);
   CHECK((report.missing.empty() && report.extra.empty()));
   CHECK(scale.value() == 8);

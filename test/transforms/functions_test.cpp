@@ -328,9 +328,8 @@ TEST_CASE("an empty function is refused by name", "[functions][errors]") {
   refused("vjp", [&] { (void)vjp(none, x); });
   refused("jacobian", [&] { (void)jacobian(none, x); });
   refused("hessian", [&] { (void)hessian(none, x); });
-  refused("custom_gradient", [&] {
-    (void)custom_gradient(std::function<std::pair<Tensor, Function>(const Tensor&)>())(x);
-  });
+  refused("custom_gradient",
+          [&] { (void)custom_gradient(std::function<std::pair<Tensor, Function>(const Tensor&)>())(x); });
   refused("recompute_grad", [&] { (void)recompute_grad(none)(x); });
   refused("compile", [&] { (void)compile(none); });
   refused("compile", [&] { (void)compile(static_cast<Tensor (*)(const Tensor&)>(nullptr)); });
