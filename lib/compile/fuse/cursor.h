@@ -109,7 +109,7 @@ class Cursor {
   }
   // Runs of the inner axis, as many as lie equally far apart, where the next n begin with one.
   std::int64_t whole_rows(std::int64_t n) const {
-    if (n < kFewRows * left_ || left_ != inner().extent || view_->ndim() < 2) return 0;
+    if (n / kFewRows < left_ || left_ != inner().extent || view_->ndim() < 2) return 0;
     const std::size_t d = view_->ndim() - 2;
     return std::min(n / left_, (*view_)[d].extent - index_[d]);
   }
