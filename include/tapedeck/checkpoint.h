@@ -84,10 +84,11 @@ class TAPEDECK_EXPORT Checkpoint {
   /// be written.
   void save(const std::string& path, const Metadata& metadata = {}) const;
 
-  /// Restores from a file. Throws FileError, and changes nothing, if the file cannot be read or is damaged
-  /// or, if strict, does not match; the message lists what is missing, extra and different, such as an object
-  /// of another kind than in the file, of which no part is restored. Slots, and tensors that an object does
-  /// not always have, are reset by a strict restore that does not find them.
+  /// Restores from a file. Throws FileError, and changes nothing, if the file cannot be read or is damaged,
+  /// if an object cannot restore its state or, if strict, it does not match; the message lists what is
+  /// missing, extra and different, such as an object of another kind than in the file, of which no part is
+  /// restored. Slots, and tensors that an object does not always have, are reset by a strict restore that
+  /// does not find them.
   RestoreReport restore(const std::string& path, RestoreMode mode = RestoreMode::strict);
 
   /// Names of pending values of deferred restores. If several files have a value of one name, the last

@@ -98,7 +98,9 @@ struct Checkpoint::State {
                         const Metadata& others) const;
   SavedState merged(const std::string& name, const Object& object, const NamedTensors& tensors,
                     bool is_strict) const;
-  void assign(const NamedTensors& tensors, bool is_strict);
+  static Commit prepared(const FileName& file, const std::string& name, const Object& object,
+                         const SavedState& state);
+  void assign(const FileName& file, const NamedTensors& tensors, bool is_strict);
   void resolve_pending(const ByName<Expected>& here);
 };
 
@@ -228,9 +230,21 @@ SavedState Checkpoint::State::merged(const std::string& name, const Object& obje
   return state;
 }
 
+// That an object cannot restore a state is a fault of the file, which the object does not know. Errors that
+// begin with another word than restore, such as those of fit, stand for themselves.
+Commit Checkpoint::State::prepared(const FileName& file, const std::string& name, const Object& object,
+                                   const SavedState& state) try {
+  return object.prepare_restore(state);
+} catch (const Error& e) {
+  constexpr std::string_view prefix = "restore: ";
+  const std::string_view text = e.what();
+  if (!text.starts_with(prefix)) throw;
+  file.fail(fmt::format("\"{}\": {}", name, text.substr(prefix.size())));
+}
+
 // All or nothing. What may throw comes first: the preparations, which change nothing, then the functions of
 // users, which are called again with the old values if one of them throws.
-void Checkpoint::State::assign(const NamedTensors& tensors, bool is_strict) {
+void Checkpoint::State::assign(const FileName& file, const NamedTensors& tensors, bool is_strict) {
   std::vector<Commit> commits;
   struct Written {
     const Value* value;
@@ -241,7 +255,7 @@ void Checkpoint::State::assign(const NamedTensors& tensors, bool is_strict) {
     bool has_part = false;
     each_part(tensors, name, [&](const auto&, std::string_view) { has_part = true; });
     if (is_strict || has_part)
-      commits.push_back(object.prepare_restore(merged(name, object, tensors, is_strict)));
+      commits.push_back(prepared(file, name, object, merged(name, object, tensors, is_strict)));
   }
   for (const auto& [name, tensor] : tensors) {
     const auto at = values.find(name);
@@ -281,7 +295,7 @@ void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
     found.emplace(name, waits->second.tensor);
   }
   if (found.empty()) return;
-  assign(found, false);
+  assign({"restore", waiting.find(found.begin()->first)->second.path}, found, false);
   for (const auto& [name, tensor] : found)
     waiting.erase(waiting.find(name));
 }
@@ -452,7 +466,7 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
       waiting.insert_or_assign(t.name, PendingValue{reader.read(t), path});
   }
   report.metadata = reader.metadata();
-  state_->assign(wanted, is_strict);
+  state_->assign(reader.name(), wanted, is_strict);
   state_->waiting = std::move(waiting);
   state_->waiting_kinds = std::move(waiting_kinds);
   return report;

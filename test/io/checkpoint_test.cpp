@@ -413,22 +413,26 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   CHECK(restored("debiased/biased", Tensor()) == mismatch + "missing: debiased/biased");
   CHECK(restored("plain/biased", zeros({3})) == mismatch + "extra: plain/biased");
   CHECK(restored("averages/x/biased", zeros({3})) == mismatch + "extra: averages/x/biased");
+  const std::string refused = "restore: " + (folder / "changed") + ": ";
   CHECK(restored("accumulator/count", tensor(0.5, DType::f64)) ==
-        "restore: count of gradient_accumulator is 0.5; use a whole number of 0 or more");
+        refused + "\"accumulator\": count of gradient_accumulator is 0.5; use a whole number of 0 or more");
   CHECK(restored("scale/value", tensor(-1, DType::f64)) ==
-        "restore: value of loss_scale is -1; use a finite number above 0");
+        refused + "\"scale\": value of loss_scale is -1; use a finite number above 0");
   CHECK(restored("debiased/left", tensor(2, DType::f64)) ==
-        "restore: left of moving_average is 2; use a number from 0 to 1");
+        refused + "\"debiased\": left of moving_average is 2; use a number from 0 to 1");
   CHECK(restored("weighted/numerator", Tensor()) ==
-        "restore: tensor \"numerator\" of weighted_moving_average is missing");
+        refused + "\"weighted\": tensor \"numerator\" of weighted_moving_average is missing");
   CHECK(restored("averages/x/value", tensor({1, 2})) ==
-        "restore: \"x/value\" of exponential_moving_average is missing, or neither f32 nor f64");
-  CHECK(restored("accumulator/w/sum", zeros({4})) == "restore: variable \"w\" is f32[5], its sum is f32[4]");
+        refused +
+            "\"averages\": \"x/value\" of exponential_moving_average is missing, or neither f32 nor f64");
+  CHECK(restored("accumulator/w/sum", zeros({4})) ==
+        refused + "\"accumulator\": variable \"w\" is f32[5], its sum is f32[4]");
   CHECK(restored("accumulator/table/values", Tensor()) ==
-        "restore: gradient_accumulator: variable \"table\" has one of values and indices, or a sum beside "
-        "them");
+        refused +
+            "\"accumulator\": gradient_accumulator: variable \"table\" has one of values and indices, "
+            "or a sum beside them");
   CHECK(restored("accumulator/w/place", Tensor()) ==
-        "restore: gradient_accumulator: the place of variable \"w\" is missing or no i64");
+        refused + "\"accumulator\": gradient_accumulator: the place of variable \"w\" is missing or no i64");
   CHECK(restored("scale/good", Tensor(), RestoreMode::partial) == "no error");
   CHECK(run.step == 77);
 }
@@ -507,8 +511,9 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   changed["optimizer/iterations"] = tensor(0.5, DType::f64);
   save_safetensors(folder / "x", changed);
   const std::string second = training.state(folder);
-  CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) ==
-        "restore: iterations of adam is 0.5; use a whole number of 0 or more");
+  CHECK(message_of<FileError>([&] { training.checkpoint.restore(folder / "x"); }) ==
+        "restore: " + (folder / "x") +
+            ": \"optimizer\": iterations of adam is 0.5; use a whole number of 0 or more");
   CHECK(training.state(folder) == second);
 
   // An exception after the optimizer was restored.

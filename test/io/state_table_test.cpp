@@ -466,6 +466,27 @@ TEST_CASE("an object does not take the state of one of another kind", "[checkpoi
   }
 }
 
+TEST_CASE("what an object refuses in a file is an error of that file", "[checkpoint][state]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  ExponentialMovingAverage plain(0.9), debiased(0.9, {.zero_debias = true});
+  plain.apply("loss", tensor(1.0));
+  Checkpoint saved;
+  saved.add("average", plain);
+  saved.save(path);
+  const auto begins = Catch::Matchers::StartsWith("restore: " + path + ": \"average\": ");
+  for (const RestoreMode mode : {RestoreMode::strict, RestoreMode::partial, RestoreMode::deferred}) {
+    Checkpoint c;
+    c.add("average", debiased);
+    CHECK_THAT(message_of<FileError>([&] { c.restore(path, mode); }), begins);
+  }
+  CHECK_FALSE(debiased.average("loss").has_value());
+
+  Checkpoint later;   // to which the object is added when the file has been read
+  later.restore(path, RestoreMode::deferred);
+  CHECK_THAT(message_of<FileError>([&] { later.add("average", debiased); }), begins);
+}
+
 TEST_CASE("an object below one of another kind is restored", "[checkpoint][state]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
