@@ -182,6 +182,19 @@ TEST_CASE("rows that are repeated give the bits of their kernels", "[program]") 
     }
 }
 
+TEST_CASE("rows that are laid out take less than a tensor", "[program]") {
+  std::mt19937 random(5);
+  ProgramBuilder b;
+  Access y = b.argument(numbers(DType::f32, {30000, 9}, random, false));
+  for (int k = 0; k < 64; ++k)
+    y = b.map(mul_map, {y, b.argument(numbers(DType::f32, {9}, random, false))}, "mul");
+  b.outputs[y.of] = true;
+  CHECK(b.check() == 1);
+  const Steps steps = b.steps();
+  const Group group(b.program, *b.passes, steps[StepId(0)], IdVector<ValueId, bool>(b.values.size(), false));
+  CHECK(group.scratch_bytes() < 30000 * 9 * 4);
+}
+
 TEST_CASE("a cursor gives the elements of its view, whatever is taken at a time", "[program]") {
   std::mt19937 random(3);
   const auto number = [&](std::int64_t least, std::int64_t most) {

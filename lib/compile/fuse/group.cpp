@@ -95,8 +95,12 @@ template <class T> struct Group::Run {
              static_cast<std::int64_t>(c.singles.size()) * kLine;
     l.cursors = l.sums + static_cast<std::int64_t>(c.sums.size()) * size_of<PartialSum<T>>();
     l.piece = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
+    const std::int64_t length = std::min(piece, c.pass.n);
+    std::int64_t room = length / 2;   // elements; rows beyond are fetched run by run
     for (const kernels::StridedView& view : c.views) {
-      const RepeatedRow row = RepeatedRow::of(view, std::min(piece, c.pass.n), kBlock<T>);
+      RepeatedRow row = RepeatedRow::of(view, length, kBlock<T>);
+      if (row.elements > room) row = {};
+      room -= row.elements;
       l.rows.push_back({row, l.piece});
       l.piece += lines(row.elements * size);
     }
