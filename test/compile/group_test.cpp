@@ -8,16 +8,24 @@
 using namespace tapedeck;
 using namespace tapedeck::compiled;
 
+namespace {
+
+/// Adds so many random nodes, of which some are results, and checks the program: how many groups it has.
+template <class Random> auto groups_of(Random program, int nodes) {
+  for (int k = 0; k < nodes; ++k)
+    program.add_node();
+  program.choose_outputs();
+  return program.b.check();
+}
+
+}   // namespace
+
 TEST_CASE("groups compute the bits of their kernels", "[program]") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   const std::int64_t n = GENERATE(1, 2, 7, 16, 17, 63, 64, 65, 127, 128, 129, 1000, 4095, 4097, 40000);
   for (unsigned seed = 0; seed < 8; ++seed) {
     CAPTURE(name_of(dtype), n, seed);
-    RandomProgram program(dtype, n, seed, seed % 2);
-    for (int k = 0; k < 40; ++k)
-      program.add_node();
-    program.choose_outputs();
-    CHECK(program.b.check() > 0);
+    CHECK(groups_of(RandomProgram(dtype, n, seed, seed % 2), 40) > 0);
   }
 }
 
@@ -26,11 +34,7 @@ TEST_CASE("groups over matrices compute the bits of their kernels", "[program]")
   const std::int64_t rows = GENERATE(1, 2, 7, 100, 3000), columns = GENERATE(1, 2, 3, 16, 33, 130);
   for (unsigned seed = 0; seed < 4; ++seed) {
     CAPTURE(name_of(dtype), rows, columns, seed);
-    RandomMatrixProgram program(dtype, rows, columns, seed);
-    for (int k = 0; k < 30; ++k)
-      program.add_node();
-    program.choose_outputs();
-    CHECK(program.b.check() > 0);
+    CHECK(groups_of(RandomMatrixProgram(dtype, rows, columns, seed), 30) > 0);
   }
 }
 
@@ -64,11 +68,7 @@ TEST_CASE("groups on several threads compute the bits of their kernels", "[progr
     for (const std::int64_t columns : {1, 3, 64, 1000, 30000, 50000}) {
       CAPTURE(threads, columns);
       const std::int64_t rows = std::max<std::int64_t>(150000 / columns, 5);   // of 30000: one band
-      RandomMatrixProgram program(DType::f32, rows, columns, static_cast<unsigned>(columns));
-      for (int k = 0; k < 40; ++k)
-        program.add_node();
-      program.choose_outputs();
-      program.b.check();
+      groups_of(RandomMatrixProgram(DType::f32, rows, columns, static_cast<unsigned>(columns)), 40);
     }
     for (const std::int64_t n : {131072, 200001, 32768 * 9 + 1}) {
       CAPTURE(threads, n);
@@ -174,11 +174,7 @@ TEST_CASE("rows that are repeated give the bits of their kernels", "[program]") 
   for (const std::int64_t columns : {2, 5, 9, 24, 63, 65, 200, 511, 512, 513})
     for (unsigned seed = 0; seed < 3; ++seed) {
       CAPTURE(name_of(dtype), columns, seed);
-      RandomMatrixProgram program(dtype, 14000 / columns + seed, columns, seed);
-      for (int k = 0; k < 20; ++k)
-        program.add_node();
-      program.choose_outputs();
-      CHECK(program.b.check() > 0);
+      CHECK(groups_of(RandomMatrixProgram(dtype, 14000 / columns + seed, columns, seed), 20) > 0);
     }
 }
 
