@@ -77,7 +77,7 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
 
   /// One update of each, variables or a value by its name. With n updates so far, early averages follow
   /// faster: the decay is min(decay, (1 + n) / (10 + n)). Throws DTypeError unless the values are
-  /// floating-point and ArgumentError for a negative n.
+  /// floating-point, and ArgumentError for a negative n.
   void apply(std::span<const Variable> variables, std::optional<std::int64_t> num_updates = {});
   void apply(const std::string& name, const Tensor& value, std::optional<std::int64_t> num_updates = {});
 

@@ -92,9 +92,11 @@ class TAPEDECK_EXPORT Optimizer {
   void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables,
                        const std::optional<Variable>& global_step = {});
 
-  /// The gradient of the loss, a scalar or one number, or none, for every variable.
+  /// The gradient of the loss, or none, for every variable. The loss has one element, or as many as
+  /// options.output_gradient.
   /// Throws ArgumentError where there are no variables and for a gate that is none of three, DTypeError where
-  /// the loss or a variable has no floating-point dtype, and what gradient() throws.
+  /// the loss or a variable has no floating-point dtype, ShapeError for a loss of several elements without an
+  /// output_gradient, and what gradient() throws.
   static std::vector<GradientAndVariable> compute_gradients(const Loss& loss,
                                                             const LossOptions& options = {});
   /// The same for a loss that this tape has recorded, of the variables that it watches where none are given.
