@@ -118,8 +118,8 @@ template <class X> void replace(X& x, Replacements& by) {
   }
 }
 
-/// What a function returned: its tensors, and the structure that they are in, with undefined ones in their
-/// places; null for a single tensor.
+/// What a function returned: its tensors, and the structure that they are in, of which take_tensors took
+/// them; null for a single tensor.
 struct Returned {
   std::vector<Tensor> tensors = {};
   std::shared_ptr<const void> structure = {};
@@ -176,12 +176,42 @@ class TAPEDECK_EXPORT Programs {
   std::unique_ptr<State> state_;
 };
 
+/// Moves the tensors of a structure to the end of a list: of slices the values and the indices, and of none
+/// an undefined tensor. What is left tells put_tensors where they were.
+template <class R> void take_tensors(R& structure, std::vector<Tensor>& all) {
+  for_each_part(structure, [&]<class T>(T& part) {
+    if constexpr (std::same_as<T, Tensor>) {
+      all.push_back(std::exchange(part, {}));
+    } else if (const IndexedSlices* s = part.slices()) {
+      all.push_back(s->values), all.push_back(s->indices);
+      part = IndexedSlices{{}, {}, s->dense_shape};
+    } else {
+      all.push_back(part.tensor());
+      if (part.is_dense()) part = {};
+    }
+  });
+}
+/// Puts the tensors back, or others of the same specs.
+template <class R> void put_tensors(R& structure, std::vector<Tensor>& all) {
+  auto next = all.begin();
+  for_each_part(structure, [&]<class T>(T& part) {
+    if constexpr (std::same_as<T, Tensor>) {
+      part = std::move(*next++);
+    } else if (const IndexedSlices* s = part.slices()) {
+      Tensor values = std::move(*next++);
+      part = IndexedSlices{std::move(values), std::move(*next++), s->dense_shape};
+    } else if (Tensor dense = std::move(*next++); dense.defined()) {   // else none, for its reason
+      part = std::move(dense);
+    }
+  });
+}
+
 template <class R> Returned returned(R result) {
   if constexpr (std::same_as<R, Tensor>) {
     return {{std::move(result)}, nullptr};
   } else {
     Returned r;
-    for_each_tensor(result, [&](Tensor& t) { r.tensors.push_back(std::exchange(t, {})); });
+    take_tensors(result, r.tensors);
     r.structure = std::make_shared<R>(std::move(result));
     return r;
   }
@@ -209,7 +239,7 @@ template <class F> class Compiled {
       return std::move(lists->y[0]);
     } else if constexpr (!std::is_void_v<R>) {
       R result = *static_cast<const R*>(structure.get());
-      detail::replace_tensors(result, std::span(lists->y));
+      detail::put_tensors(result, lists->y);
       return result;
     }
   }
@@ -224,16 +254,16 @@ template <class F> class Compiled {
                   "into: the first argument is of the type that the function returns");
     const detail::CallLists lists;
     collect<R>(lists, x...);   // tensors may be those of `result`
-    detail::for_each_tensor(result, [&](Tensor& t) { lists->y.push_back(std::exchange(t, {})); });
+    detail::take_tensors(result, lists->y);
     std::shared_ptr<const void> structure;   // null for a tensor
     try {
       structure = call<R>(lists, x...);
     } catch (...) {
-      detail::replace_tensors(result, std::span(lists->y));
+      detail::put_tensors(result, lists->y);
       throw;
     }
     if constexpr (!std::same_as<R, Tensor>) result = *static_cast<const R*>(structure.get());
-    detail::replace_tensors(result, std::span(lists->y));
+    detail::put_tensors(result, lists->y);
   }
 
   /// The programs so far, in the order of their recordings.

@@ -83,24 +83,33 @@ template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<con
     return f(x);
 }
 
-/// Calls `visit` with every tensor of a structure: a tensor; a gradient, which is made dense (undefined if
-/// none); or lists, arrays, pairs and tuples of structures.
-template <class S, class V> void for_each_tensor(S& s, const V& visit) {
-  if constexpr (std::same_as<S, Tensor>) {
+/// Calls `visit` with every tensor and gradient of a structure: one of these, or lists, arrays, pairs and
+/// tuples of structures.
+template <class S, class V> void for_each_part(S& s, const V& visit) {
+  if constexpr (std::same_as<S, Tensor> || std::same_as<S, Gradient>) {
     visit(s);
-  } else if constexpr (std::same_as<S, Gradient>) {
-    Tensor t = s.defined() ? std::move(s).dense() : Tensor();
-    visit(t);
-    s = std::move(t);
   } else if constexpr (requires { s.begin(), s.end(); }) {
     for (auto& e : s)
-      for_each_tensor(e, visit);
+      for_each_part(e, visit);
   } else {
     static_assert(
         requires { std::tuple_size<S>::value; },
         "a function returns tensors, gradients, and lists, arrays, pairs and tuples of these");
-    std::apply([&](auto&... e) { (for_each_tensor(e, visit), ...); }, s);
+    std::apply([&](auto&... e) { (for_each_part(e, visit), ...); }, s);
   }
+}
+/// Calls `visit` with every tensor of a structure. Gradients are made dense; those that are none are
+/// undefined tensors.
+template <class S, class V> void for_each_tensor(S& structure, const V& visit) {
+  for_each_part(structure, [&]<class T>(T& part) {
+    if constexpr (std::same_as<T, Tensor>) {
+      visit(part);
+    } else {
+      Tensor t = part.defined() ? std::move(part).dense() : Tensor();
+      visit(t);
+      part = std::move(t);
+    }
+  });
 }
 template <class S> std::vector<Tensor> tensors_of(S& structure) {
   if constexpr (std::same_as<S, std::vector<Tensor>>) {

@@ -159,6 +159,33 @@ TEST_CASE("results keep the structure that the function gives them", "[recorded]
   CHECK(f.programs().size() == 2);
 }
 
+TEST_CASE("gradients are returned as the function returns them: dense, sparse or none", "[recorded]") {
+  const Variable table(random::normal({6, 2}, {.seed = 1})), w(ones({2})), count(tensor(std::int64_t{1}));
+  const auto f = [&](const Tensor& ids, const Tensor& y) {
+    GradientTape tape;
+    const Tensor loss = sum(square(gather(table, ids) * w - y));
+    return std::tuple(loss, tape.gradient(loss, std::vector<Variable>{table, w, count}), Gradient(loss));
+  };
+  for (const int check : {0, 1}) {
+    const auto compiled = compile(f, {.check = check});
+    for (int i = 0; i < 4; ++i) {
+      const Tensor ids = tensor({i, 5, i, 1}), y = random::normal({4, 2}, {.seed = 2});
+      const auto [loss, g, of_loss] = compiled(ids, y);
+      const auto [wanted_loss, wanted, of_wanted] = f(ids, y);
+      CHECK(same_bits(loss, wanted_loss));
+      CHECK(same_bits(of_loss.dense(), wanted_loss));
+      REQUIRE(g[0].slices());
+      CHECK(same_bits(g[0].slices()->values, wanted[0].slices()->values));
+      CHECK(same_bits(g[0].slices()->indices, wanted[0].slices()->indices));
+      CHECK(g[0].slices()->dense_shape == Shape{6, 2});
+      CHECK(same_bits(g[1].tensor(), wanted[1].tensor()));
+      REQUIRE_FALSE(g[2].defined());
+      CHECK_THROWS_WITH(g[2].dense(), Catch::Contains("integers"));   // the reason, as without compile
+    }
+    CHECK(compiled.programs().at(0).calls == 3);
+  }
+}
+
 TEST_CASE("an error in a replay leaves variables as they were", "[recorded][errors]") {
   const Variable v(zeros({2}));
   const auto f = compile([&](const Tensor& i) {
@@ -313,6 +340,42 @@ TEST_CASE("an error leaves the caller the tensors for the results", "[recorded][
   CHECK(y.raw() == memory);
   f.into(y, x, tensor({0, 1}));
   CHECK(same_bits(y, tensor({0.0, 2.0})));
+}
+
+TEST_CASE("sparse gradients are written into the slices that only the caller has", "[recorded]") {
+  const Variable table(random::normal({6, 2}, {.seed = 1}));
+  const auto f = [&](const Tensor& ids) {
+    GradientTape tape;
+    const Tensor loss = sum(square(gather(table, ids)));
+    return std::pair(loss, tape.gradient(loss, table));
+  };
+  const auto compiled = compile(f);
+  auto result = compiled(tensor({1, 2}));
+  compiled.into(result, tensor({1, 2}));
+  const std::byte* const values = result.second.slices()->values.raw();
+  compiled.into(result, tensor({3, 4}));
+  REQUIRE(result.second.slices());
+  CHECK(result.second.slices()->values.raw() == values);
+  CHECK(same_bits(result.second.dense(), f(tensor({3, 4})).second.dense()));
+
+  CHECK_THROWS_AS(compiled.into(result, tensor({3, 6})), ArgumentError);
+  CHECK(result.first.defined());
+  REQUIRE(result.second.slices());
+  CHECK(result.second.slices()->values.raw() == values);
+  CHECK(result.second.slices()->indices.shape() == Shape{2});
+  CHECK(result.second.slices()->dense_shape == Shape{6, 2});
+
+  const Gradient kept = result.second;   // shared now
+  compiled.into(result, tensor({0, 5}));
+  CHECK(kept.slices()->values.raw() == values);
+  CHECK(same_bits(result.second.dense(), f(tensor({0, 5})).second.dense()));
+
+  for (const Gradient& other : {Gradient(), Gradient(ones({6, 2})), Gradient(IndexedSlices{}), kept}) {
+    result.second = other;
+    compiled.into(result, tensor({5, 5}));
+    REQUIRE(result.second.slices());
+    CHECK(same_bits(result.second.dense(), f(tensor({5, 5})).second.dense()));
+  }
 }
 
 TEST_CASE("the programs of a function share their memory", "[recorded]") {

@@ -14,33 +14,52 @@ using namespace tapedeck::test;
 
 namespace {
 
+/// What is compiled: whole steps, or the function that returns the gradients for them.
+enum class Recorded { nothing, steps, gradients };
+
 /// The variables and losses after each of some steps.
-std::vector<Tensor> train(const Json& trajectory, bool sparse, bool recorded) {
+std::vector<Tensor> train(const Json& trajectory, bool sparse, Recorded recorded) {
   Optimizer optimizer = optimizer_of(trajectory);
   if (!sparse) optimizer.add_transform(transforms::clip_norm(1.5));
   const Variable table(random::normal({5, 4}, {.seed = 1})),
       w(random::normal({4, 3}, {.seed = 2}),
         {.constraint = [](const Tensor&x) { return clip(x, -0.9, 0.9); }}),
       count(tensor(std::int64_t{0}));
-  const auto step = [&](const Tensor& ids, const Tensor& y) {
+  const auto gradients = [&](const Tensor& ids, const Tensor& y) {
     GradientTape tape;
     const Tensor x = sparse ? gather(table, ids) : matmul(one_hot(ids, 5), table);
     const Tensor loss = mean(square(matmul(x, w) - y));
-    const auto g = tape.gradient(loss, table, w);
+    return std::pair(loss, tape.gradient(loss, table, w));
+  };
+  const auto apply = [&](const auto& loss_and_gradients) {
+    const auto& [loss, g] = loss_and_gradients;
     REQUIRE((g[0].slices() != nullptr) == sparse);
     optimizer.apply_gradients({{g[0], table}, {g[1], w}}, count);
     return loss;
   };
+  const auto step = [&](const Tensor& ids, const Tensor& y) { return apply(gradients(ids, y)); };
+  const auto replayed_gradients = compile(gradients);
   const auto replayed = compile(step);
   std::vector<Tensor> all;
   for (std::uint64_t i = 0; i < 6; ++i) {
     const Tensor ids = tensor(std::vector<std::int64_t>{1, static_cast<std::int64_t>(i % 5), 3, 1}),
                  y = random::normal({4, 3}, {.seed = 3, .stream = i});
-    all.push_back(recorded ? replayed(ids, y) : step(ids, y));
+    switch (recorded) {
+      case Recorded::nothing:
+        all.push_back(step(ids, y));
+        break;
+      case Recorded::steps:
+        all.push_back(replayed(ids, y));
+        break;
+      case Recorded::gradients:
+        all.push_back(apply(replayed_gradients(ids, y)));
+        break;
+    }
     for (const Variable& v : {table, w, count})
       all.push_back(v.value());
   }
-  if (recorded) CHECK(replayed.programs().at(0).calls == 5);
+  if (recorded == Recorded::steps) CHECK(replayed.programs().at(0).calls == 5);
+  if (recorded == Recorded::gradients) CHECK(replayed_gradients.programs().at(0).calls == 5);
   return all;
 }
 
@@ -54,10 +73,13 @@ TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][o
   for (const auto& [name, trajectory] : rules)
     for (const bool sparse : {false, true}) {
       INFO(name << (sparse ? ", sparse" : ", dense"));
-      const auto eager = train(trajectory, sparse, false), replayed = train(trajectory, sparse, true);
+      const auto eager = train(trajectory, sparse, Recorded::nothing),
+                 replayed = train(trajectory, sparse, Recorded::steps),
+                 outside = train(trajectory, sparse, Recorded::gradients);
       for (std::size_t i = 0; i < eager.size(); ++i) {
         INFO("after step " << i / 4 << ", tensor " << i % 4);
         CHECK(same_bits(eager[i], replayed[i]));
+        CHECK(same_bits(eager[i], outside[i]));
       }
     }
 }
