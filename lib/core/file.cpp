@@ -24,7 +24,7 @@ constexpr std::int64_t kWriteBackBytes = 8 << 20;
 // of the lock may have moved it.
 int open_locked(const std::string& partial, int flags, mode_t mode = 0666) {
   for (;;) {
-    const int fd = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, mode);
+    const int fd = open_file(partial, O_WRONLY | O_NOFOLLOW | flags, mode);
     if (fd < 0) return -1;
     struct stat opened, there;
     const bool is_locked =
@@ -148,9 +148,18 @@ void FileName::fail_with_errno(std::string_view what) const {
   fail(fmt::format("{}: {}", what, std::strerror(reason)));
 }
 
+int open_file(const std::string& path, int flags, unsigned mode) {
+  const int fd = ::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC, static_cast<mode_t>(mode));
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int other = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), reason = errno;
+  ::close(fd);
+  errno = reason;
+  return other;
+}
+
 InputFile::InputFile(FileName name) : name_(std::move(name)) {
   name_.check();
-  fd_ = ::open(name_.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  fd_ = open_file(name_.path, O_RDONLY);
   if (fd_ < 0) name_.fail_with_errno("cannot be opened");
   struct stat s;
   const bool known = ::fstat(fd_, &s) == 0;

@@ -19,6 +19,10 @@ struct FileName {
   void check() const;
 };
 
+/// The system's open, which closes the file in new programs, does not wait, and never takes the number of a
+/// standard stream, where that is closed: what is printed there would be written into the file.
+int open_file(const std::string& path, int flags, unsigned mode = 0666);
+
 /// UTF-8 without control characters: these, and bytes that are none, as \xNN.
 std::string printable(std::string_view text);
 

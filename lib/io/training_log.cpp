@@ -64,7 +64,7 @@ int open_log(const FileName& name) {
   const std::filesystem::path folder = std::filesystem::path(name.path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) name.fail(fmt::format("its folder cannot be made: {}", error.message()));
-  const int file = ::open(name.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+  const int file = open_file(name.path, O_WRONLY | O_APPEND | O_CREAT);
   if (file < 0) name.fail_with_errno("cannot be opened");
   return file;
 }

@@ -2,7 +2,9 @@
 // path is cut off.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <span>
@@ -225,6 +227,22 @@ TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") 
   CHECK(folder.files() == 0);
   save_safetensors(folder / "x", tensors);
   CHECK(load_safetensors(folder / "x").begin()->first == tensors.begin()->first);
+}
+
+TEST_CASE("what is printed where stderr is closed does not get into a log", "[files]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  const int kept = ::dup(STDERR_FILENO);
+  ::close(STDERR_FILENO);
+  TrainingLog log(path);
+  const bool is_closed = ::fcntl(STDERR_FILENO, F_GETFD) < 0;
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, "progress\n", 9);
+  log.write({{"step", 1}});
+  ::dup2(kept, STDERR_FILENO);
+  ::close(kept);
+  CHECK(is_closed);
+  std::ifstream file(path, std::ios::binary);
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "{\"step\":1}\n");
 }
 
 TEST_CASE("a log goes on behind its last line, and leaves what is no log as it is", "[files]") {
