@@ -104,8 +104,8 @@ TAPEDECK_EXPORT Tensor scale_loss(const Tensor& loss);
 /// Whether the last compute_gradients, minimize or scale_loss of this replica scaled its loss.
 TAPEDECK_EXPORT bool is_loss_scaled();
 /// The sum of x over all replicas, for example of losses or counts; all replicas must call it. Outside
-/// replicas it returns x. Added in the same tree order as gradients. Not differentiated. Throws ShapeError or
-/// DTypeError on every replica if their x differ in shape or dtype.
+/// replicas it returns x. Added in the same tree order as gradients, and halves in f32. Not differentiated.
+/// Throws ShapeError or DTypeError on every replica if their x differ in shape or dtype.
 TAPEDECK_EXPORT Tensor sum_over_replicas(const Tensor& x);
 
 /// While it exists, the thread does not act as a replica: apply_gradients takes a local step with the given

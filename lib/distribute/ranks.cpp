@@ -100,8 +100,8 @@ class RankCommunicator final : public Communicator {
            .kinds = dense,
            .min_kinds = dense},
           During::pass);
-    const Tensor sum = sums_of({own}, {"x"})[0];
     const RecordingScope unrecorded(nullptr);
+    const Tensor sum = astype(sums_of({in_f32(own)}, {"x"})[0], own.dtype());
     if (collective.then) collective.then(sum);
     return sum;
   }

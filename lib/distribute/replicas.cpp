@@ -12,6 +12,7 @@
 #include "distribute/sum.h"
 #include "op/recorder.h"
 #include "optim/communicator.h"
+#include "optim/master.h"
 #include "tapedeck/operators.h"
 
 namespace tapedeck {
@@ -239,6 +240,7 @@ class ThreadCommunicator final : public Communicator {
     };
     const Spec first = of(0).x.spec();
     const std::string_view name = of(0).collective.name;
+    const RecordingScope unrecorded(nullptr);
     std::vector<Gradient> terms;
     for (std::size_t i = 0; i < contributions.size(); ++i) {
       const Spec spec = of(i).x.spec();
@@ -246,10 +248,9 @@ class ThreadCommunicator final : public Communicator {
         throw_error<DTypeError>("{}: x is {} on replica 0, {} on replica {}", name, first, spec, i);
       if (spec.shape != first.shape)
         throw_error<ShapeError>("{}: x is {} on replica 0, {} on replica {}", name, first, spec, i);
-      terms.emplace_back(of(i).x);
+      terms.emplace_back(in_f32(of(i).x));
     }
-    const RecordingScope unrecorded(nullptr);
-    const Tensor sum = sum_in_tree(std::move(terms)).dense();
+    const Tensor sum = astype(sum_in_tree(std::move(terms)).dense(), first.dtype);
     if (of(0).collective.then) of(0).collective.then(sum);
     for (std::size_t i = 0; i < contributions.size(); ++i)
       of(i).sum = sum;

@@ -230,6 +230,20 @@ TEST_CASE("gradients are added up in a tree", "[threads]") {
   CHECK(v.value().item<float>() == -(1 + 2 * e));
 }
 
+TEST_CASE("halves are added up in f32, and rounded once", "[threads][half]") {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    const double e = dtype == DType::f16 ? 0x1p-11 : 0x1p-8;   // half of the space between 1 and the next
+    const std::vector<double> terms = {1, e, e, 1.5 * e};      // as halves (1 + e) + (e + 1.5 e) is 1 + 2 e
+    Tensor sum;
+    kFour.run([&](Replica r) {
+      const Tensor all = sum_over_replicas(tensor(terms[static_cast<std::size_t>(r.index)], dtype));
+      if (r.index == 2) sum = all;
+    });
+    CHECK(sum.dtype() == dtype);
+    CHECK(sum.item() == 1 + 4 * e);
+  }
+}
+
 TEST_CASE(
     "sparse gradients of replicas are joined, dense beside sparse ones are added, and none counts as zero",
     "[threads]") {
