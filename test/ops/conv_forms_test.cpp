@@ -383,6 +383,17 @@ TEST_CASE("what the forms of convolution and pooling refuse", "[conv][errors]") 
   CHECK_THROWS_WITH(conv2d(x, zeros({2, 2, 2, 3}), {.groups = 0}), "conv2d: groups is 0; use 1..2147483647");
   CHECK_THROWS_WITH(conv1d(zeros({4}), zeros({2, 2, 2})),
                     "conv1d: x needs the axes width and channels: x is f32[4], filters is f32[2,2,2]");
+  const Tensor row = zeros({5, 2}), taps = zeros({2, 2, 3});
+  for (const Padding p : {Padding(1, 1, 0, 0), Padding(2, 2, 2, 1), Padding(1, 0, 1, 1)}) {
+    const std::string at_top = "1d: padding is " + std::to_string(p.top) + ", " + std::to_string(p.bottom) +
+                               " at top and bottom, which a sequence has not; use 0 there, or one number for "
+                               "both ends";
+    CHECK_THROWS_WITH(conv1d(row, taps, {.padding = p}), "conv" + at_top);
+    CHECK_THROWS_WITH(max_pool1d(row, {.window = 4, .padding = p}), "max_pool" + at_top);
+    CHECK_THROWS_WITH(avg_pool1d(row, {.window = 4, .padding = p}), "avg_pool" + at_top);
+  }
+  CHECK(conv1d(row, taps, {.padding = {0, 0, 2, 1}}).shape() == Shape{7, 3});
+  CHECK(conv1d(row, taps, {.padding = {1, 1, 1, 1}}).shape() == Shape{6, 3});   // as 1
   CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 3, 1})),
                     "conv3d: filters take 3 channels, x has 4: x is f32[1,4,4,4], filters is f32[2,2,2,3,1]");
   CHECK_THROWS_WITH(

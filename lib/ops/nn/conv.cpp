@@ -333,6 +333,7 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
 }   // namespace
 
 Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& o) {
+  check_row_padding("conv1d", o.padding);
   return convolution(find(table, "conv1d"), 1, false, x, filters,
                      {.strides = in_row(o.stride),
                       .dilation = in_row(o.dilation),

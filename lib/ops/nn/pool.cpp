@@ -248,7 +248,8 @@ Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) {
 Tensor max_of(const PoolAttrs& a, const Tensor& x) { return find(table, "max_pool2d").with(a, x); }
 Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(table, "avg_pool2d").with(a, x); }
 
-Pool3dOptions in_volume(const Pool1dOptions& o) {
+Pool3dOptions in_volume(const Op& op, const Pool1dOptions& o) {
+  check_row_padding(op.name, o.padding);
   constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;
   return {.window = in_row(o.window),
           .strides = o.stride == as_window ? DepthHeightWidth(as_window) : in_row(o.stride),
@@ -344,7 +345,8 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalOptions& o,
 }   // namespace
 
 Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  return max_pool(find(table, "max_pool1d"), 1, x, in_volume(options));
+  const Op& op = find(table, "max_pool1d");
+  return max_pool(op, 1, x, in_volume(op, options));
 }
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
   return max_pool(find(table, "max_pool2d"), 2, x, in_volume(options));
@@ -364,7 +366,8 @@ MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& option
 }
 
 Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  return pool(find(table, "avg_pool1d"), 1, x, in_volume(options));
+  const Op& op = find(table, "avg_pool1d");
+  return pool(op, 1, x, in_volume(op, options));
 }
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
   return pool(find(table, "avg_pool2d"), 2, x, in_volume(options));

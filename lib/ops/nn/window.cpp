@@ -30,6 +30,15 @@ std::string text_of(DepthHeightWidth v, int axes) {
                      : fmt::format("{}×{}×{}", v.depth, v.height, v.width);
 }
 
+void check_row_padding(std::string_view op, const Padding& p) {
+  const bool on_all_sides = p.top == p.left && p.left == p.right;
+  if (p.mode == Padding::given && (p.top != p.bottom || !(p.top == 0 || on_all_sides)))
+    throw_error<ArgumentError>(
+        "{}: padding is {}, {} at top and bottom, which a sequence has not; use 0 there, or one number for "
+        "both ends",
+        op, p.top, p.bottom);
+}
+
 Shape behind(Shape front, const Shape& extents, std::int64_t channels) {
   for (const std::int64_t d : extents)
     front.push_back(d);

@@ -64,6 +64,8 @@ constexpr Padding3d in_row(Padding p) {
   p.top = p.bottom = 0;
   return {0, 0, p};
 }
+/// Throws ArgumentError for any other padding at top or bottom.
+void check_row_padding(std::string_view op, const Padding& p);
 
 /// The `axes` extents that come before the last `last` axes.
 DepthHeightWidth extents_of(const Tensor& x, int axes, int last);
