@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "nn/in_layer.h"
+#include "op/wide.h"
 #include "optim/communicator.h"
 #include "optim/master.h"
 #include "tape/variable.h"
@@ -19,12 +20,6 @@ double checked_epsilon(std::string_view layer, double epsilon) {
   if (!(epsilon >= 0 && std::isfinite(epsilon)))
     throw_error<ArgumentError>("{}: epsilon is {}; use 0 or a small positive number", layer, epsilon);
   return epsilon;
-}
-
-// f(x), rounded to the dtype of x: squares of halves are f32.
-template <class F> Tensor in_wide(const Tensor& x, const F& f) {
-  const Tensor y = f(in_f32(x));
-  return is_half(x.dtype()) ? astype(y, x.dtype()) : y;
 }
 
 }   // namespace

@@ -2,6 +2,7 @@
 // broadcast. Out: a tensor of the broadcast shape.
 #include "core/format.h"
 #include "kernels/elementwise/division.h"
+#include "kernels/elementwise/next_half.h"
 #include "op/elementwise.h"
 #include "op/piecewise.h"
 #include "op/rules.h"
@@ -21,6 +22,15 @@ template <class F> constexpr Kernel map_division(F) {
           },
           Outputs::may_overwrite};
 }
+
+constexpr Kernel kNextOfFloats = map([](auto a, auto b) { return nextafter(a, b); });
+constexpr Kernel kNextAfter = {[](const Call& c, std::span<Tensor> y) {
+                                 if (is_half(y[0].dtype()))
+                                   kernels::next_half(c.x[0], c.x[1], y[0]);
+                                 else
+                                   kNextOfFloats.run(c, y);
+                               },
+                               Outputs::fresh, Takes::halves};
 
 // Without SSE 4.1 xsimd rounds by conversion to integers, which loses the sign of zero; bitofsign(x) restores
 // it.
@@ -114,7 +124,7 @@ constexpr Op table[] = {
      .tensorflow = "NextAfter",
      .args = {"a", "b"},
      .infer = elementwise,
-     .forward = map([](auto a, auto b) { return nextafter(a, b); }),
+     .forward = kNextAfter,
      .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 0; })},
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "kernels/sort/unique.h"
+#include "op/wide.h"
 #include "ops/reduce/merged.h"
 #include "tapedeck/ops.h"
 
@@ -31,7 +32,7 @@ constexpr Op table[] = {
      .rule = none()},
 };
 
-// The axes as a mask. Throws DTypeError unless x is f32 or f64.
+// The axes as a mask. Throws DTypeError unless x is of a floating-point dtype.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", op, x.spec());
@@ -47,12 +48,14 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
   const auto n = static_cast<double>(size_along(x.shape(), checked("variance", x, axes)));
-  return sum(squared_difference(x, mean(x, axes, true)), axes, keepdims) / std::max(n - correction, 0.0);
+  return in_wide(x, [&](const Tensor& t) {
+    return sum(squared_difference(t, mean(t, axes, true)), axes, keepdims) / std::max(n - correction, 0.0);
+  });
 }
 
 Tensor stddev(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
   checked("stddev", x, axes);
-  return sqrt(variance(x, axes, keepdims, correction));
+  return in_wide(x, [&](const Tensor& t) { return sqrt(variance(t, axes, keepdims, correction)); });
 }
 
 Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
@@ -66,7 +69,7 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
     throw_error<ShapeError>("norm: no elements to choose from: x is {}", x.spec());
   if (order == 1 || empty) return sum(size, axes, keepdims);
   if (std::isinf(order)) return order > 0 ? max(size, axes, keepdims) : min(size, axes, keepdims);
-  return pow(sum(pow(size, order), axes, keepdims), 1 / order);
+  return in_wide(size, [&](const Tensor& t) { return pow(sum(pow(t, order), axes, keepdims), 1 / order); });
 }
 
 // sort puts NaN last, so the median is NaN if the last element is.
@@ -74,10 +77,12 @@ Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
   const unsigned mask = checked("median", x, axes);
   const std::int64_t n = size_along(x.shape(), mask);
   if (n == 0) throw_error<ShapeError>("median: no elements to choose from: x is {}", x.spec());
-  const Tensor sorted = sort(Merged(x.shape(), mask).merge(x));
-  const auto at = [&](std::int64_t i) { return strided_slice(sorted, {Slice::ellipsis, i}); };
-  const Tensor middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5, last = at(n - 1);
-  const Tensor y = where(equal(last, last), middle, last);
+  const Tensor y = in_wide(x, [&](const Tensor& t) {
+    const Tensor sorted = sort(Merged(t.shape(), mask).merge(t));
+    const auto at = [&](std::int64_t i) { return strided_slice(sorted, {Slice::ellipsis, i}); };
+    const Tensor middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5, last = at(n - 1);
+    return where(equal(last, last), middle, last);
+  });
   return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
