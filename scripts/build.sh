@@ -19,11 +19,11 @@ build() {
   ninja -C "$folder" "${targets[@]}" >&2
 }
 
-# build_sanitized [-- targets]: builds in build-sanitize, with clang, and without precompiled headers, so that a file with a
-# missing include does not compile.
+# build_sanitized [-- targets]: builds in build-sanitize, with clang. Without -fno-pch-timestamp a precompiled header holds the times
+# of the files, and objects that use it are not shared by clones.
 build_sanitized() {
   scripts/setup clang libclang-rt-dev
-  CXX="$(with_cache clang++)" build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Db_pch=false -Doptimization=1 -Ddebug=true -Dcpp_args=-g1 -Db_ndebug=false -Dbench=disabled "$@"
+  CXX="$(with_cache clang++)" build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true '-Dcpp_args=-g1 -Xclang -fno-pch-timestamp' -Db_ndebug=false -Dbench=disabled -Dexamples=disabled "$@"
 }
 
 # with_cache COMPILER: prints the value for CXX; meson uses ccache on its own only for a compiler that it has chosen itself.
