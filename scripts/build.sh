@@ -19,11 +19,14 @@ build() {
   ninja -C "$folder" "${targets[@]}" >&2
 }
 
-# build_sanitized [-- targets]: builds in build-sanitize, with clang. Without -fno-pch-timestamp a precompiled header holds the times
-# of the files, and objects that use it are not shared by clones.
+# build_sanitized [-- targets]: builds in build-sanitize, with clang. Its precompiled headers hold the paths of the files, so that
+# clones in other places do not share objects; without -fno-pch-timestamp they would hold the times, too.
 build_sanitized() {
   scripts/setup clang libclang-rt-dev
-  CXX="$(with_cache clang++)" build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true '-Dcpp_args=-g1 -Xclang -fno-pch-timestamp' -Db_ndebug=false -Dbench=disabled -Dexamples=disabled "$@"
+  (
+    unset CCACHE_NOHASHDIR
+    CXX="$(with_cache clang++)" build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true '-Dcpp_args=-g1 -Xclang -fno-pch-timestamp' -Db_ndebug=false -Dbench=disabled -Dexamples=disabled "$@"
+  )
 }
 
 # with_cache COMPILER: prints the value for CXX; meson uses ccache on its own only for a compiler that it has chosen itself.
