@@ -1,6 +1,6 @@
 // Moments, norms and order statistics over axes. If `keepdims`, reduced axes are kept with extent 1. All
 // throw ShapeError if an axis is out of range or given twice; axes 0 and -1 of a tensor without axes are its
-// element. They take floating-point dtypes, and compute f16 and bf16 in f32.
+// element. All but count_nonzero take floating-point dtypes, and compute f16 and bf16 in f32.
 #pragma once
 #include "tapedeck/ops/reduce.h"
 
