@@ -26,6 +26,7 @@ build_sanitized() {
   scripts/setup clang libclang-rt-dev
   (
     unset CCACHE_NOHASHDIR
+    export CCACHE_DEPEND=1   # no run of the preprocessor; wrong with GCC, whose dependencies lack its precompiled headers
     CXX="$(with_cache clang++)" build build-sanitize -Dcpu=baseline -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true '-Dcpp_args=-g1 -Xclang -fno-pch-timestamp' -Db_ndebug=false -Dbench=disabled -Dexamples=disabled "$@"
   )
 }
