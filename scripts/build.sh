@@ -53,6 +53,8 @@ configure() {
 packages() { stat -c %Y /var/lib/dpkg/status 2>/dev/null || true; }   # when packages were last installed or removed
 is_whole() { [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]; }
 
+ubsan_options=halt_on_error=1:print_stacktrace=1:suppressions=$PWD/test/ubsan_suppressions.txt
+
 passed=0 failed=0 skipped=0
 
 # run FOLDER [options of meson test]: runs the tests, prints the log of those that fail, and adds to the counts. The limits of time
@@ -61,7 +63,7 @@ run() {
   local folder=$1 status=0 p f s
   shift
   rm -f "$folder"/cases.txt "$folder"/meson-logs/testlog*
-  TAPEDECK_CASES_REPORT="$PWD/$folder/cases.txt" TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+  TAPEDECK_CASES_REPORT="$PWD/$folder/cases.txt" TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=$ubsan_options \
     meson test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 5 "$@" </dev/null >&2 || status=$?
   [ "$status" = 0 ] || grep -h -B 8 -A 12 ': FAILED:' "$folder"/meson-logs/testlog*.txt | tail -n 80 >&2 || true   # meson prints just the end of a log
   read -r p f s < <(awk -f test/count.awk "$folder"/meson-logs/testlog*.txt)
