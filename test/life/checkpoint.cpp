@@ -17,6 +17,7 @@
 #include <span>
 #include <thread>
 
+#include "core/sanitizers.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/dataset.h"
 #include "tapedeck/npy.h"
@@ -24,6 +25,7 @@
 #include "tapedeck/training_log.h"
 
 namespace td = tapedeck;
+using tapedeck::kAddressSanitizer;
 
 namespace {
 
@@ -59,19 +61,21 @@ void save_state(std::int64_t k, const std::string& path) {
   checkpoint.save(path);
 }
 
+constexpr int kLess = kAddressSanitizer ? 5 : 1;   // a sanitized process starts slowly
+
 struct Format {
   const char* name;
   int kills;
   void (*save)(std::int64_t k, const std::string& path);
   td::NamedTensors (*load)(const std::string& path);
 };
-const Format kCheckpoint = {"checkpoint", 500, save_state, td::load_safetensors};
+const Format kCheckpoint = {"checkpoint", 500 / kLess, save_state, td::load_safetensors};
 const Format kFormats[] = {
     // the last needs libzip
     kCheckpoint,
-    {"safetensors", 100,
+    {"safetensors", 100 / kLess,
      [](std::int64_t k, const std::string& path) { td::save_safetensors(path, state(k)); }, kCheckpoint.load},
-    {"npy", 100,
+    {"npy", 100 / kLess,
      [](std::int64_t k, const std::string& path) {
        td::save_npy(path, td::full({kTensors * kElements}, static_cast<double>(k)));
      },
@@ -82,7 +86,7 @@ const Format kFormats[] = {
          tensors.emplace(std::to_string(i), whole.range(i * kElements, (i + 1) * kElements).tensors()[0]);
        return tensors;
      }},
-    {"npz", 100, [](std::int64_t k, const std::string& path) { td::save_npz(path, state(k)); },
+    {"npz", 100 / kLess, [](std::int64_t k, const std::string& path) { td::save_npz(path, state(k)); },
      [](const std::string& path) { return td::load_npz(path); }},
 };
 
@@ -155,7 +159,7 @@ void kill_while_saving(const Format& format, const std::string& path) {
 
 // Line k is k and so many letters that a kill may come in the middle.
 void kill_while_logging(const std::string& path) {
-  constexpr int kKills = 100, kMostLines = 50;
+  constexpr int kKills = 100 / kLess, kMostLines = 50;
   const std::string letters(1 << 20, 'x');
   const auto write = [&](td::TrainingLog& log, std::int64_t k) {
     log.write({{"step", k}, {"text", letters}});
