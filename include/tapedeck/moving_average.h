@@ -87,7 +87,8 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   /// "w/ExponentialMovingAverage"
   std::string average_name(const Variable& v) const;
   /// Variables by the names under which their averages are saved, and those without an average by their own:
-  /// to load averages in the place of what they are averages of.
+  /// to load averages in the place of what they are averages of. Throws ArgumentError where two have one
+  /// name.
   std::map<std::string, Variable> variables_to_restore(std::span<const Variable> variables) const;
 
   /// The slot "average" of every variable that has one; of the average NAME the tensor "NAME/value", and

@@ -45,12 +45,14 @@ std::string part_name(const std::string& object, std::string_view part) {
 std::string slot_name(const std::string& object, std::string_view variable, std::string_view slot) {
   return fmt::format("{}/{}/{}", object, variable, slot);
 }
-// Calls f(entry, part) for all entries that may be parts of an object.
-template <class Entries, class F>
-void each_part(const Entries& entries, const std::string& object, const F& f) {
-  const std::string prefix = object + "/";
-  for (auto at = entries.lower_bound(prefix); at != entries.end() && at->first.starts_with(prefix); ++at)
-    f(*at, std::string_view(at->first).substr(prefix.size()));
+Value value_of(const Variable& variable) {
+  const auto prepare = [variable](const Tensor& x) -> Commit {
+    detail::check_value(variable.cell(), "restore", x);
+    detail::check_not_shared(variable.cell(), "restore");
+    detail::note_access(variable.cell());
+    return [variable, value = share(x)]() mutable { variable.cell().value = std::move(value); };
+  };
+  return {.read = [variable] { return variable.cell().value; }, .prepare = prepare, .variable = variable};
 }
 
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -79,7 +81,7 @@ struct Checkpoint::State {
   Metadata waiting_kinds;   // of objects whose parts may wait
 
   void check_free(const std::string& name) const;
-  void add(const std::string& name, Value value);
+  void add(std::vector<std::pair<std::string, Value>> list);
   void add(const std::string& name, Object object);
   struct Contents {
     NamedTensors tensors;
@@ -93,7 +95,9 @@ struct Checkpoint::State {
                                        const Entries& there) const;
   ByName<Expected> expected(const ByName<Spec>& there) const;
   Metadata other_kinds(const FileName& file, const Metadata& kinds) const;
-  bool is_part(const Metadata& of, std::string_view name) const;
+  std::string_view owner_of(std::string_view name) const;
+  template <class Entries, class F>
+  void each_part(const Entries& entries, const std::string& object, const F& f) const;
   RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Expected>& here,
                         const Metadata& others) const;
   SavedState merged(const std::string& name, const Object& object, const NamedTensors& tensors,
@@ -162,16 +166,22 @@ Metadata Checkpoint::State::other_kinds(const FileName& file, const Metadata& ki
   return others;
 }
 
-// Whether a name is that of a part of one of these, and not of an object below it: of "a/b/c", the object
-// "a/b" is it, where there is one.
-bool Checkpoint::State::is_part(const Metadata& of, std::string_view name) const {
-  if (values.contains(name)) return false;
+// The object, here or in a file that was restored, that has the part of this name: of "a/b/c" it is "a/b"
+// where there is one, else "a". Empty if there is none, as for the name of a value.
+std::string_view Checkpoint::State::owner_of(std::string_view name) const {
+  if (values.contains(name)) return {};
   for (std::size_t end = name.rfind('/'); end != 0 && end != name.npos; end = name.rfind('/', end - 1)) {
     const std::string_view object = name.substr(0, end);
-    if (of.contains(object)) return true;
-    if (objects.contains(object)) return false;
+    if (objects.contains(object) || waiting_kinds.contains(object)) return object;
   }
-  return false;
+  return {};
+}
+// Calls f(entry, part) for all entries that are parts of an object.
+template <class Entries, class F>
+void Checkpoint::State::each_part(const Entries& entries, const std::string& object, const F& f) const {
+  const std::string prefix = object + "/";
+  for (auto at = entries.lower_bound(prefix); at != entries.end() && at->first.starts_with(prefix); ++at)
+    if (owner_of(at->first) == object) f(*at, std::string_view(at->first).substr(prefix.size()));
 }
 
 // Compares the entries of a file with the expected ones. Of objects of other kinds none is restored.
@@ -182,7 +192,7 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
     report.different.push_back(text);
   const std::string file_name = last_of(file.path);
   for (const auto& [name, entry] : here) {
-    if (is_part(others, name)) continue;
+    if (others.contains(owner_of(name))) continue;
     const auto stored = there.find(name);
     if (stored != there.end() && entry.spec && *entry.spec != stored->second)
       report.different.push_back(fmt::format(
@@ -194,7 +204,7 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
       report.missing.push_back(name);
   }
   for (const auto& [name, spec] : there)
-    if (!here.contains(name) && !is_part(others, name)) report.extra.push_back(name);
+    if (!here.contains(name) && !others.contains(owner_of(name))) report.extra.push_back(name);
   return report;
 }
 
@@ -289,8 +299,8 @@ void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
     if (waits == waiting.end()) continue;
     const FileName file{"restore", waits->second.path};
     if (found.empty()) others = other_kinds(file, waiting_kinds);
-    const RestoreReport report =
-        compare(file, {{name, waits->second.tensor.spec()}}, {{name, entry}}, others);
+    if (const auto other = others.find(owner_of(name)); other != others.end()) file.fail(other->second);
+    const RestoreReport report = compare(file, {{name, waits->second.tensor.spec()}}, {{name, entry}}, {});
     if (!report.different.empty()) file.fail(report.different[0]);
     found.emplace(name, waits->second.tensor);
   }
@@ -305,23 +315,32 @@ void Checkpoint::State::check_free(const std::string& name) const {
     throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
 }
 
-void Checkpoint::State::add(const std::string& name, Value value) {
-  check_free(name);
-  const std::optional<Variable> variable = value.variable;
-  if (variable)
-    if (const auto [at, is_first] = variables.try_emplace(variable->id(), name); !is_first)
-      throw_error<ArgumentError>("checkpoint: variable \"{}\" was added before, as \"{}\"", name, at->second);
+void Checkpoint::State::add(std::vector<std::pair<std::string, Value>> list) {
+  std::vector<ByName<Value>::iterator> added;
   try {
-    const Value& added = values.emplace(name, std::move(value)).first->second;
+    for (auto& [name, value] : list) {
+      check_free(name);
+      if (value.variable)
+        if (const auto at = variables.find(value.variable->id()); at != variables.end())
+          throw_error<ArgumentError>("checkpoint: variable \"{}\" was added before, as \"{}\"", name,
+                                     at->second);
+      added.reserve(added.size() + 1);
+      added.push_back(values.emplace(name, std::move(value)).first);
+      if (const auto& variable = added.back()->second.variable) variables.emplace(variable->id(), name);
+    }
     if (waiting.empty()) return;
     ByName<Expected> here;
-    expect(here, name, added);
-    for (const auto& [object_name, object] : objects)
-      expect_slots(here, object_name, object, name, added);
+    for (const auto& at : added) {
+      expect(here, at->first, at->second);
+      for (const auto& [object_name, object] : objects)
+        expect_slots(here, object_name, object, at->first, at->second);
+    }
     resolve_pending(here);
   } catch (...) {
-    if (const auto at = values.find(name); at != values.end()) values.erase(at);
-    if (variable) variables.erase(variable->id());
+    for (const auto& at : added) {
+      if (at->second.variable) variables.erase(at->second.variable->id());
+      values.erase(at);
+    }
     throw;
   }
 }
@@ -374,30 +393,18 @@ Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 
 void Checkpoint::add(const std::string& name, const Variable& variable) {
-  const auto prepare = [variable](const Tensor& x) -> Commit {
-    detail::check_value(variable.cell(), "restore", x);
-    detail::note_access(variable.cell());
-    return [variable, value = share(x)]() mutable { variable.cell().value = std::move(value); };
-  };
-  state_->add(
-      name, {.read = [variable] { return variable.cell().value; }, .prepare = prepare, .variable = variable});
+  state_->add({{name, value_of(variable)}});
 }
 void Checkpoint::add(const std::string& name, std::span<const NamedVariable> variables) {
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    try {
-      add(part_name(name, variables[i].name), variables[i].variable);
-    } catch (...) {
-      while (i--) {
-        state_->values.erase(state_->values.find(part_name(name, variables[i].name)));
-        state_->variables.erase(variables[i].variable.id());
-      }
-      throw;
-    }
-  }
+  std::vector<std::pair<std::string, Value>> list;
+  for (const NamedVariable& v : variables)
+    list.emplace_back(part_name(name, v.name), value_of(v.variable));
+  state_->add(std::move(list));
 }
 void Checkpoint::add(const std::string& name, Tensor& tensor) {
-  state_->add(name, {[&tensor] { return tensor; },
-                     [&tensor](const Tensor& x) { return [&tensor, x] { tensor = x; }; }});
+  state_->add({{name,
+                {[&tensor] { return tensor; },
+                 [&tensor](const Tensor& x) { return [&tensor, x] { tensor = x; }; }}}});
 }
 void Checkpoint::add(const std::string& name, random::Key& key) {
   const auto read = [&key] {
@@ -409,23 +416,24 @@ void Checkpoint::add(const std::string& name, random::Key& key) {
     return [&key, restored = random::Key{std::bit_cast<std::uint64_t>(parts[0]),
                                          std::bit_cast<std::uint64_t>(parts[1])}] { key = restored; };
   };
-  state_->add(name, {read, prepare});
+  state_->add({{name, {read, prepare}}});
 }
 void Checkpoint::add(const std::string& name, double& number) {
-  state_->add(name, {[&number] { return tapedeck::tensor(number, DType::f64); },
-                     [&number](const Tensor& x) { return [&number, value = x.item()] { number = value; }; }});
+  state_->add({{name,
+                {[&number] { return tapedeck::tensor(number, DType::f64); },
+                 [&number](const Tensor& x) { return [&number, value = x.item()] { number = value; }; }}}});
 }
 void Checkpoint::add(const std::string& name, std::int64_t& number) {
   const auto prepare = [&number](const Tensor& x) {
     return [&number, value = x.item<std::int64_t>()] { number = value; };
   };
-  state_->add(name, {[&number] { return tapedeck::tensor(number); }, prepare});
+  state_->add({{name, {[&number] { return tapedeck::tensor(number); }, prepare}}});
 }
 void Checkpoint::add(const std::string& name, std::function<Tensor()> read,
                      std::function<void(const Tensor&)> write) {
   if (!read || !write)
     throw_error<ArgumentError>("checkpoint: \"{}\" has no function to {} it", name, read ? "write" : "read");
-  state_->add(name, {.read = std::move(read), .write = std::move(write)});
+  state_->add({{name, {.read = std::move(read), .write = std::move(write)}}});
 }
 void Checkpoint::add_object(const std::string& name, Object object) {
   if (!object.slot_spec) object.slot_spec = [](const Variable&, std::string_view) { return std::nullopt; };
@@ -462,7 +470,8 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   for (const StoredTensor& t : reader.tensors()) {
     if (const auto at = wanted.find(t.name); at != wanted.end())
       at->second = reader.read(t);
-    else if (mode == RestoreMode::deferred && !here.contains(t.name) && !state_->is_part(others, t.name))
+    else if (mode == RestoreMode::deferred && !here.contains(t.name) &&
+             !others.contains(state_->owner_of(t.name)))
       waiting.insert_or_assign(t.name, PendingValue{reader.read(t), path});
   }
   report.metadata = reader.metadata();

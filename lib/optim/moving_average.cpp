@@ -55,6 +55,9 @@ std::map<std::string, SavedState> by_name(const NamedTensors& tensors) {
 
 MovingAverage::MovingAverage(Variable variable, bool zero_debias) : variable_(std::move(variable)) {
   const DType t = variable_.dtype();
+  if (!is_trainable(t))
+    throw_error<DTypeError>("{}: {} is {}; use a variable of a floating dtype", kName,
+                            detail::label(variable_.cell()), variable_.cell().value.spec());
   if (zero_debias)
     biased_ = zeros(variable_.shape(), computed_in(t));
   else if (is_half(t))
@@ -108,6 +111,7 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
   reader.end();
   detail::VariableCell& cell = variable_.cell();
   detail::check_value(cell, "restore", value);
+  detail::check_not_shared(cell, "restore");
   const Spec wide = {computed_in(cell.value.dtype()), cell.value.shape()};
   for (const Tensor* t : {&biased, &master}) {
     if (!t->defined() || t->spec() == wide) continue;
@@ -251,7 +255,14 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
     std::span<const Variable> variables) const {
   std::map<std::string, Variable> result;
   for (const Variable& v : variables)
-    result.emplace(of_variables_.contains(v.id()) ? average_name(v) : v.name(), v);
+    if (const auto [at, is_free] =
+            result.emplace(of_variables_.contains(v.id()) ? average_name(v) : v.name(), v);
+        !is_free && at->second != v)
+      throw_error<ArgumentError>(
+          "variables_to_restore: two variables have the name \"{}\"; give them names of their own, or add "
+          "the "
+          "average to a Checkpoint, which has paths",
+          at->first);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "case.h"
 #include "message_of.h"
 #include "optim/any_rule.h"
+#include "tapedeck/checkpoint.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
@@ -464,7 +465,9 @@ TEST_CASE("errors of replicas name the replica and the variable", "[threads]") {
 
   CHECK(message_of<ArgumentError>(run([&](Replica) {
           descent.apply_gradients({{Gradient(), v}});
-        })) == "apply_gradients: no gradient reaches variable \"dense/kernel\"");
+        })) ==
+        "apply_gradients: no gradient reaches variable \"dense/kernel\"; compute the loss from their values "
+        "by ops, while the tape records");
   CHECK(message_of<ArgumentError>(run([&](Replica) {
           descent.apply_gradients(std::initializer_list<GradientAndVariable>());
         })) == "apply_gradients: no variables given");
@@ -709,6 +712,13 @@ TEST_CASE("a replica may not change a variable that it shares", "[threads]") {
   CHECK(message([&] { shared *= 2; }) == "*=" + text);
   MovingAverage average(shared);
   CHECK(message([&] { average.update(ones({2}), 0.5); }) == "assign" + text);
+  const test::TemporaryFolder folder;
+  Checkpoint checkpoint;
+  checkpoint.add("w", shared);
+  checkpoint.save(folder / "w");
+  CHECK(message([&] { checkpoint.restore(folder / "w"); }) == "restore" + text);
+  const SavedState state = average.state();
+  CHECK(message([&] { average.restore(state); }) == "restore" + text);
   CHECK(shared.value().to_vector() == std::vector<double>{0, 0});
   Replicas(2).run([&](Replica r) {
     const Variable mine(zeros({2}));

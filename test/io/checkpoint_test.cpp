@@ -188,6 +188,69 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
   CHECK(late.value().item() == 0.5);
 }
 
+TEST_CASE("a list that is refused takes no pending value", "[checkpoint]") {
+  const TemporaryFolder folder;
+  const Variable a(tensor({1.0, 2.0})), b(tensor(3.0));
+  Checkpoint saved, later;
+  saved.add("net", std::vector<NamedVariable>{{"a", a}, {"b", b}});
+  saved.save(folder / "one");
+  later.restore(folder / "one", RestoreMode::deferred);
+  const Variable fits(zeros({2})), wrong(zeros({2})), right(tensor(0.0));
+  CHECK(message_of<FileError>([&] {
+          later.add("net", std::vector<NamedVariable>{{"a", fits}, {"b", wrong}});
+        }) == "restore: " + (folder / "one") + ": \"net/b\" is f32[] in one, f32[2] here");
+  CHECK(fits.value().to_vector() == std::vector<double>{0, 0});
+  CHECK(later.waiting() == Names{"net/a", "net/b"});
+  CHECK_THROWS_AS(later.add("net", std::vector<NamedVariable>{{"a", fits}, {"a", right}}), ArgumentError);
+  CHECK_THROWS_AS(later.add("net", std::vector<NamedVariable>{{"a", fits}, {"b", fits}}), ArgumentError);
+  later.add("net", std::vector<NamedVariable>{{"a", fits}, {"b", right}});
+  CHECK(fits.value().to_vector() == std::vector<double>{1, 2});
+  CHECK(right.value().item() == 3);
+}
+
+TEST_CASE("an object below another one has its own parts", "[checkpoint]") {
+  const TemporaryFolder folder;
+  const auto save = [&] {
+    ExponentialMovingAverage averages(0.5);
+    averages.apply("x", tensor(2.0));
+    LossScale scale({.initial = 8});
+    Checkpoint c;
+    c.add("ema", averages), c.add("ema/scale", scale);
+    c.save(folder / "one");
+  };
+  save();
+  for (const bool is_deferred : {false, true}) {
+    ExponentialMovingAverage averages(0.5);
+    LossScale scale({.initial = 2});
+    Checkpoint c;
+    if (is_deferred) c.restore(folder / "one", RestoreMode::deferred);
+    c.add("ema", averages), c.add("ema/scale", scale);
+    if (!is_deferred) c.restore(folder / "one");
+    CHECK(scale.value() == 8);
+    CHECK(averages.average("x").has_value());
+    CHECK_FALSE(averages.average("scale").has_value());
+    c.save(folder / "two");
+    CHECK(load_safetensors(folder / "two").size() == load_safetensors(folder / "one").size());
+  }
+}
+
+TEST_CASE("an object of another kind keeps nothing else from being restored", "[checkpoint]") {
+  const TemporaryFolder folder;
+  const Variable w(tensor({1.0, 2.0}), {.name = "w"});
+  Adam adam({.learning_rate = 0.1});
+  adam.apply_gradients({{ones({2}), w}});
+  Checkpoint saved, later;
+  saved.add("rule", adam), saved.add("w", w);
+  saved.save(folder / "one");
+  AdamW other({.learning_rate = 0.1});
+  later.add("rule", other);
+  CHECK(later.restore(folder / "one", RestoreMode::deferred).different.size() == 1);
+  CHECK(later.waiting() == Names{"w"});
+  const Variable here(zeros({2}));
+  later.add("w", here);
+  CHECK(here.value().to_vector() == w.value().to_vector());
+}
+
 namespace {
 
 /// A training run with dense and sparse gradients that depend on the step.
