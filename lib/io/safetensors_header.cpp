@@ -83,7 +83,8 @@ class HeaderReader {
     if (!has_own_) return;
     if (!version_.empty() && version_ != "1")
       file_.fail(fmt::format("is of version {}; this library knows version 1", version_));
-    if (!text_.starts_with(kOpening) || header_checksum_ != digits(header_checksum(text_)))
+    if (!text_.starts_with(kOpening) || text_.size() < kOpening.size() + kDigits ||
+        header_checksum_ != digits(header_checksum(text_)))
       file_.fail("the header is damaged: its checksum differs");
   }
   void read_own(std::string_view key, std::string_view text) {

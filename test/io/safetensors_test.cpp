@@ -198,6 +198,8 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
         "the header is nested too deep");
   CHECK(loaded.message("{" + std::string(100'000, '[') + "}", "") != "no error");
   CHECK(loaded.message(R"({"w":)" + std::string(100'000, '[') + "}", "") == "the header is nested too deep");
+  CHECK(loaded.message(R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":""}})", "") !=
+        "no error");
   CHECK(loaded.message(described("3"), "") == "tensor \"w\" is no JSON object in the header");
   CHECK(loaded.message(R"({"__metadata__":3})", "") == "the header's __metadata__ is no JSON object");
   CHECK(loaded.message(R"({"__metadata__":{"a":3}})", "") == "the header's __metadata__ \"a\" is no text");
