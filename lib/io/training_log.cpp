@@ -35,7 +35,7 @@ std::int64_t end_of_lines(const std::string& path) {
 // Where a log goes on: behind its last line. What is no log is left as it is.
 struct Tail {
   std::int64_t begin;
-  bool is_whole;   // a line without its end
+  bool lacks_newline;   // a whole line does
 };
 Tail tail_of(const FileName& name) {
   constexpr std::int64_t most = 1 << 20;
@@ -50,7 +50,10 @@ Tail tail_of(const FileName& name) {
   const std::string begin = text(end, std::min<std::int64_t>(n, 2));
   if (!has_log || !(begin.empty() || begin == "{" || begin == "{\"" || begin == "{}"))
     name.fail("is no training log, and is left as it is; give the log a path of its own");
-  return {end, n > 0 && n <= most && nlohmann::json::accept(text(end, n))};
+  if (n > most)
+    name.fail(fmt::format(
+        "ends with {} bytes without a new line, more than a line of a log has, and is left as it is", n));
+  return {end, n > 0 && nlohmann::json::accept(text(end, n))};
 }
 
 std::string json_of(const auto& value) {
@@ -76,7 +79,7 @@ TrainingLog::TrainingLog(std::string path)
   try {
     const FileName name{"training_log", path_};
     const Tail tail = tail_of(name);
-    if (tail.is_whole)
+    if (tail.lacks_newline)
       append("\n");
     else if (::ftruncate(file_, tail.begin) != 0)
       name.fail_with_errno("cannot be written");

@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <span>
+#include <sstream>
 
 #include "message_of.h"
 #include "tapedeck/checkpoint.h"
@@ -278,4 +279,15 @@ TEST_CASE("a log goes on behind its last line, and leaves what is no log as it i
               ": is no training log, and is left as it is; give the log a path of its own");
     CHECK(read() == other);
   }
+}
+
+TEST_CASE("a log does not take a long line without an end for a broken one", "[files]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.json", text = "{\"w\":\"" + std::string(2 << 20, 'x') + "\"}";
+  std::ofstream(path) << text;
+  CHECK_THAT(message_of<FileError>([&] { TrainingLog log(path); }),
+             Catch::Matchers::Contains("ends with 2097160 bytes without a new line"));
+  std::stringstream left;
+  left << std::ifstream(path).rdbuf();
+  CHECK(left.str() == text);
 }
