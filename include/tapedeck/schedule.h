@@ -5,13 +5,15 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "tapedeck/error.h"
 
 namespace tapedeck {
 
-/// A number for each step, from how many were taken before it: 0 for the first.
+/// A number for each step, from how many were taken before it: 0 for the first. An optimizer and other takers
+/// throw ArgumentError for an empty one.
 using Schedule = std::function<double(std::int64_t step)>;
 
 /// A number, or a schedule of it, or a function of nothing that is called once a step.
@@ -19,10 +21,11 @@ class Scheduled {
  public:
   Scheduled(double value) : value_(value) {}
   template <class F>
-  requires std::is_invocable_r_v<double, const F&, std::int64_t> Scheduled(F f) : schedule_(std::move(f)) {}
+  requires std::is_invocable_r_v<double, const F&, std::int64_t> Scheduled(F f) : schedule_(std::move(f)) {
+    check();
+  }
   template <class F>
-  requires std::is_invocable_r_v<double, const F&> Scheduled(F f)
-      : schedule_([f = std::move(f)](std::int64_t) { return f(); }) {}
+  requires std::is_invocable_r_v<double, const F&> Scheduled(F f) : schedule_(tied(std::move(f))) { check(); }
 
   /// The value after so many steps.
   double at(std::int64_t step) const { return schedule_ ? schedule_(step) : value_; }
@@ -30,20 +33,31 @@ class Scheduled {
   bool varies() const { return static_cast<bool>(schedule_); }
 
  private:
+  TAPEDECK_EXPORT void check() const;   // that there is a function
+  template <class F> static Schedule tied(F f) {
+    if constexpr (requires { static_cast<bool>(f); }) {
+      if (!f) return {};
+    }
+    return [f = std::move(f)](std::int64_t) { return f(); };
+  }
+
   double value_ = 0;
   Schedule schedule_;
 };
 
 namespace schedule {
 
+/// The value of an option without a default that was left out, which throws ArgumentError.
+inline constexpr double kUnset = std::numeric_limits<double>::quiet_NaN();
+
 /// `value` in every step.
 TAPEDECK_EXPORT Schedule constant(double value);
 
 /// The options of exponential, inverse_time and natural_exponential. t is the step over `steps`.
 struct Decay {
-  double initial;
-  std::int64_t steps;   // after so many the value has fallen once
-  double rate;
+  double initial = kUnset;
+  std::int64_t steps = 0;   // after so many the value has fallen once
+  double rate = kUnset;
   bool staircase = false;   // t is rounded down
 };
 /// initial · rateᵗ. Throws ArgumentError for a rate below 0.
@@ -55,8 +69,8 @@ TAPEDECK_EXPORT Schedule natural_exponential(Decay d);
 
 /// The options of polynomial.
 struct Polynomial {
-  double initial;
-  std::int64_t steps;
+  double initial = kUnset;
+  std::int64_t steps = 0;
   double end = 1e-4, power = 1;
   bool cycle = false;   // beyond `steps`, t counts from the next multiple of them that is not passed; else
                         // the value stays
@@ -67,19 +81,19 @@ TAPEDECK_EXPORT Schedule polynomial(Polynomial p);
 
 /// The options of cosine.
 struct Cosine {
-  double initial;
-  std::int64_t steps;   // from then on the value stays
-  double end = 0;       // of it, as a part of initial
+  double initial = kUnset;
+  std::int64_t steps = 0;   // from then on the value stays
+  double end = 0;           // of it, as a part of initial
 };
 /// initial · ((1 - end) · (1 + cos πt)/2 + end). Loshchilov and Hutter, "SGDR", 2017, equation 5.
 TAPEDECK_EXPORT Schedule cosine(Cosine c);
 
 /// The options of cosine_restarts.
 struct CosineRestarts {
-  double initial;
-  std::int64_t steps;   // of the first period
-  double longer = 2;    // a period has so many times the steps of the one before, 1 or more
-  double lower = 1;     // and begins at so many times its height
+  double initial = kUnset;
+  std::int64_t steps = 0;   // of the first period
+  double longer = 2;        // a period has so many times the steps of the one before, 1 or more
+  double lower = 1;         // and begins at so many times its height
   double end = 0;
 };
 /// The cosine that begins again: in the n-th period, from 0 on, initial · ((1 - end) · lowerⁿ · (1 + cos

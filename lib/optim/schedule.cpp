@@ -9,12 +9,26 @@
 
 #include "core/format.h"
 
-namespace tapedeck::schedule {
+namespace tapedeck {
+
+void Scheduled::check() const {
+  if (!schedule_) throw ArgumentError("schedule: the function is empty");
+}
+
+namespace schedule {
 namespace {
 
-void check_finite(std::string_view name, std::initializer_list<double> numbers) {
-  for (const double n : numbers)
-    if (!std::isfinite(n)) throw_error<ArgumentError>("{}: {} is no finite number", name, n);
+struct Option {
+  std::string_view name;
+  double value;
+};
+void check_finite(std::string_view name, std::initializer_list<Option> options) {
+  for (const Option& o : options) {
+    if (std::isnan(o.value))
+      throw_error<ArgumentError>("{}: {} is NaN or was left out; set it", name, o.name);
+    if (std::isinf(o.value))
+      throw_error<ArgumentError>("{}: {} is {}; use a finite number", name, o.name, o.value);
+  }
 }
 void check_steps(std::string_view name, std::int64_t steps) {
   if (steps <= 0) throw_error<ArgumentError>("{}: steps is {}; use a number above 0", name, steps);
@@ -27,7 +41,7 @@ double over(std::int64_t step, std::int64_t steps) {
 // f(t) of the decay's time.
 template <class F> Schedule decay(std::string_view name, const Decay& d, F f) {
   check_steps(name, d.steps);
-  check_finite(name, {d.initial, d.rate});
+  check_finite(name, {{"initial", d.initial}, {"rate", d.rate}});
   return [d, f](std::int64_t step) {
     const double t = over(step, d.steps);
     return f(d, d.staircase ? std::floor(t) : t);
@@ -54,7 +68,7 @@ Period period_of(double t, double q_minus_1) {
 }   // namespace
 
 Schedule constant(double value) {
-  check_finite("schedule::constant", {value});
+  check_finite("schedule::constant", {{"value", value}});
   return [value](std::int64_t) { return value; };
 }
 
@@ -75,7 +89,7 @@ Schedule natural_exponential(Decay d) {
 
 Schedule polynomial(Polynomial p) {
   check_steps("schedule::polynomial", p.steps);
-  check_finite("schedule::polynomial", {p.initial, p.end, p.power});
+  check_finite("schedule::polynomial", {{"initial", p.initial}, {"end", p.end}, {"power", p.power}});
   if (p.power < 0) throw_error<ArgumentError>("schedule::polynomial: power is {}; use 0 or more", p.power);
   return [p](std::int64_t step) {
     const double t = over(step, p.steps), length = p.cycle ? std::max(1.0, std::ceil(t)) : 1;
@@ -85,13 +99,14 @@ Schedule polynomial(Polynomial p) {
 
 Schedule cosine(Cosine c) {
   check_steps("schedule::cosine", c.steps);
-  check_finite("schedule::cosine", {c.initial, c.end});
+  check_finite("schedule::cosine", {{"initial", c.initial}, {"end", c.end}});
   return [c](std::int64_t step) { return c.initial * half_wave(std::min(1.0, over(step, c.steps)), c.end); };
 }
 
 Schedule cosine_restarts(CosineRestarts c) {
   check_steps("schedule::cosine_restarts", c.steps);
-  check_finite("schedule::cosine_restarts", {c.initial, c.longer, c.lower, c.end});
+  check_finite("schedule::cosine_restarts",
+               {{"initial", c.initial}, {"longer", c.longer}, {"lower", c.lower}, {"end", c.end}});
   if (c.longer < 1)
     throw_error<ArgumentError>("schedule::cosine_restarts: longer is {}; use 1 or more", c.longer);
   return [c](std::int64_t step) {
@@ -107,7 +122,7 @@ Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> val
   if (std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>()) != boundaries.end())
     throw ArgumentError("schedule::piecewise: the boundaries do not ascend");
   for (const double v : values)
-    check_finite("schedule::piecewise", {v});
+    check_finite("schedule::piecewise", {{"a value", v}});
   return [boundaries = std::move(boundaries), values = std::move(values)](std::int64_t step) {
     return values[static_cast<std::size_t>(std::lower_bound(boundaries.begin(), boundaries.end(), step) -
                                            boundaries.begin())];
@@ -116,10 +131,12 @@ Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> val
 
 Schedule warm_up(std::int64_t steps, Scheduled then, double from) {
   if (steps < 0) throw_error<ArgumentError>("schedule::warm_up: steps is {}; use 0 or more", steps);
-  check_finite("schedule::warm_up", {from});
+  check_finite("schedule::warm_up", {{"from", from}});
   return [steps, then = std::move(then), from](std::int64_t step) {
     return step < steps ? from + (then.at(0) - from) * over(step, steps) : then.at(step - steps);
   };
 }
 
-}   // namespace tapedeck::schedule
+}   // namespace schedule
+
+}   // namespace tapedeck

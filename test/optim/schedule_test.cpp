@@ -3,6 +3,7 @@
 
 #include "message_of.h"
 #include "optim/any_rule.h"
+#include "tapedeck/gradient_transform.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
@@ -89,6 +90,25 @@ TEST_CASE("a cosine that begins again does so where its periods end", "[optimize
       FAIL();
 }
 
+TEST_CASE("a schedule that is an empty function is refused where it is given", "[optimizer]") {
+  const auto refused = [](const auto& f) {
+    return message_of<ArgumentError>(f) == "schedule: the function is empty";
+  };
+  CHECK(refused([] { GradientDescent({.learning_rate = Schedule()}); }));
+  CHECK(refused([] { GradientDescent({.learning_rate = std::function<double()>()}); }));
+  CHECK(refused([] { schedule::warm_up(3, Schedule()); }));
+  CHECK(refused([] { transforms::weight_decay(Schedule()); }));
+}
+
+TEST_CASE("an option of a schedule that was left out is an error", "[optimizer]") {
+  CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 2}); }) ==
+        "schedule::exponential: rate is NaN or was left out; set it");
+  CHECK(message_of<ArgumentError>([] { schedule::cosine_restarts({.steps = 2}); }) ==
+        "schedule::cosine_restarts: initial is NaN or was left out; set it");
+  CHECK(message_of<ArgumentError>([] { schedule::cosine({.initial = 1}); }) ==
+        "schedule::cosine: steps is 0; use a number above 0");
+}
+
 TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
   CHECK(message_of<ArgumentError>([] { schedule::polynomial({.initial = 1, .steps = 2, .power = -1}); }) ==
         "schedule::polynomial: power is -1; use 0 or more");
@@ -99,9 +119,9 @@ TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
   CHECK(message_of<ArgumentError>([] { schedule::polynomial({.initial = 1, .steps = 0}); }) ==
         "schedule::polynomial: steps is 0; use a number above 0");
   CHECK(message_of<ArgumentError>([] { schedule::warm_up(4, 1.0, NAN); }) ==
-        "schedule::warm_up: nan is no finite number");
+        "schedule::warm_up: from is NaN or was left out; set it");
   CHECK(message_of<ArgumentError>([] { schedule::cosine({.initial = NAN, .steps = 1}); }) ==
-        "schedule::cosine: nan is no finite number");
+        "schedule::cosine: initial is NaN or was left out; set it");
   CHECK(message_of<ArgumentError>([] { schedule::inverse_time({.initial = 1, .steps = 1, .rate = -1}); }) ==
         "schedule::inverse_time: rate is -1; use 0 or more");
   CHECK(message_of<ArgumentError>([] {
