@@ -1,4 +1,5 @@
 // L-BFGS by libLBFGS, through whose C code no exception may pass.
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -63,6 +64,7 @@ class Lbfgs {
       case LBFGSERR_OUTOFMEMORY:
         throw std::bad_alloc();
       case LBFGSERR_MAXIMUMSTEP:
+        m_.converged = false;   // though beside so large an x any gradient is small
         m_.reason =
             "the longest step, of 1e20 times the direction, still lowers the value: it may have no minimum";
         break;
@@ -88,6 +90,10 @@ class Lbfgs {
     is_start_ = true;
     done_before_ = m_.iterations;
     parameters_.max_iterations = options_.max_iterations - m_.iterations;
+    // The first step is of length 1, and later ones are of 1 times their direction.
+    const double first = 1 / std::sqrt(dot(at_.g, at_.g));
+    parameters_.min_step = 1e-20 * std::min(1.0, first);
+    parameters_.max_step = 1e20 * std::max(1.0, first);
     return lbfgs(n, x_.get(), nullptr, &Lbfgs::evaluate, &Lbfgs::progress, this, &parameters_);
   }
 

@@ -78,6 +78,7 @@ double Objective::value_and_gradient(std::span<const double> x, std::span<double
     throw_error<ShapeError>("{}: the function returns {}; use a scalar", caller_, value.spec());
   if (gradients.size() != specs_.size())
     throw_error<ArgumentError>("{}: {} gradients for {} tensors", caller_, gradients.size(), specs_.size());
+  has_gradient_ = std::ranges::any_of(gradients, &Gradient::defined);
   std::vector<Tensor> dense;
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     dense.push_back(gradients[i].defined() ? gradients[i].dense() : Tensor());
@@ -103,6 +104,11 @@ const Point& Objective::begin() {
     throw_error<ArgumentError>(
         "{}: at the start the value is {}, the gradient's norm {}; use a start where both are finite",
         caller_, value, std::sqrt(dot(g, g)));
+  if (!has_gradient_)
+    throw_error<ArgumentError>(
+        "{}: no gradient reaches x; compute the value from the function's argument by ops, not by item() or "
+        "by what was assigned to variables",
+        caller_);
   return best_;
 }
 

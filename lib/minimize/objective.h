@@ -23,7 +23,8 @@ class Objective {
 
   /// The value, and the gradient into g; zeros where it is none.
   double value_and_gradient(std::span<const double> x, std::span<double> g);
-  /// Evaluates the start; throws where the value or the gradient is not finite.
+  /// Evaluates the start; throws where the value or the gradient is not finite, and where no gradient reaches
+  /// x.
   const Point& begin();
   /// The point with the least value of all evaluated so far whose value and gradient are finite.
   const Point& best() const { return best_; }
@@ -47,6 +48,7 @@ class Objective {
   double epsilon_;   // of the least precise dtype of x and the value
   double tolerance_;
   int evaluations_ = 0;
+  bool has_gradient_ = false;   // at the last point
 };
 
 bool is_finite(double value, std::span<const double> g);

@@ -163,6 +163,33 @@ TEST_CASE("a minimizer says where it stands, and stops when told to", "[minimize
           "max_iterations");
 }
 
+// The first step of L-BFGS is of length 1, a tiny or huge part of the gradient.
+TEST_CASE("minimizers do not depend on the scale of the value", "[minimizers]") {
+  for (int by_lbfgs = 0; by_lbfgs < 1 + has_lbfgs(); ++by_lbfgs) {
+    const auto minimum = [&](const auto& f, const Tensor& x, double tolerance = 1e-6) {
+      return by_lbfgs ? minimize_lbfgs(f, x, {{.tolerance = tolerance}})
+                      : minimize_newton(f, x, {{.tolerance = tolerance}});
+    };
+    CAPTURE(by_lbfgs);
+    const Minimum steep = minimum([](const Tensor& t) { return sum(square((t - 3) * 1e10)); },
+                                  tensor({100.0, -7.0}, DType::f64));
+    CHECK(steep.x[0].at({0}) == Approx(3));
+    const Minimum growing =
+        minimum([](const Tensor& t) { return sum(exp(t) - 2 * t); }, tensor({100.0}, DType::f64));
+    CHECK(growing.x[0].at({0}) == Approx(std::log(2.0)).epsilon(1e-4));
+    const Minimum flat = minimum([](const Tensor& t) { return sum(square(t - 3)) * 1e-25; },
+                                 tensor({100.0, -7.0}, DType::f64), 1e-34);
+    CHECK(flat.x[0].at({1}) == Approx(3));
+  }
+}
+
+TEST_CASE("L-BFGS has not converged where the longest step still lowers the value", "[minimizers]") {
+  if (!has_lbfgs()) return;
+  const Minimum m = minimize_lbfgs([](const Tensor& t) { return sum(t); }, tensor({1.0, 1.0}, DType::f64));
+  CHECK_FALSE(m.converged);
+  CHECK_THAT(m.reason, Catch::Matchers::StartsWith("the longest step"));
+}
+
 TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
   const Tensor x = tensor({1.0, 2.0});
   CHECK(message_of<ShapeError>([&] { minimize_newton([](const Tensor& t) { return square(t); }, x); }) ==
@@ -176,6 +203,15 @@ TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
         "are finite");
   CHECK(message_of<ArgumentError>([&] { minimize_newton(rosenbrock, x, {{.tolerance = -1}}); }) ==
         "minimize_newton: tolerance is -1; use 0 or more");
+  const Variable w(ones({2}));
+  const auto of_variable = [&](const Tensor& t) {
+    w.assign(t);
+    return sum(w * w);
+  };
+  CHECK(
+      message_of<ArgumentError>([&] { minimize_newton(of_variable, x); }) ==
+      "minimize_newton: no gradient reaches x; compute the value from the function's argument by ops, not by "
+      "item() or by what was assigned to variables");
   if (!has_lbfgs()) return;
   CHECK(message_of<ArgumentError>([&] {
           minimize_lbfgs(rosenbrock, x, {{}, 0});
