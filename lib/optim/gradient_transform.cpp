@@ -129,7 +129,7 @@ GradientTransform weight_decay(Scheduled rate, std::function<bool(const Variable
       if (decays && !decays(variable)) continue;
       const Tensor v = variable.value();
       gradient = of_elements(gradient, [&](const Tensor& x, const Tensor& rows) {
-        return x + by * (rows.defined() ? gather(v, rows) : v);
+        return in_f32(x) + by * in_f32(rows.defined() ? gather(v, rows) : v);   // a half would lose the decay
       });
     }
   };

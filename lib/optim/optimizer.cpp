@@ -68,7 +68,10 @@ std::vector<Update> updates_of(std::vector<Update> updates, std::size_t count, c
     std::string names;
     for (std::size_t i = 0; i < count; ++i)
       names.append(names.empty() ? "" : ", ").append(detail::described(pair(i).second.cell()));
-    throw_error<ArgumentError>("apply_gradients: no gradient reaches {}", names);
+    throw_error<ArgumentError>(
+        "apply_gradients: no gradient reaches {}; compute the loss from their values by ops, while the tape "
+        "records",
+        names);
   }
   return updates;
 }
@@ -80,14 +83,14 @@ auto in_pairs(std::span<const GradientAndVariable> pairs) {
 }
 
 std::vector<GradientAndVariable> transformed(std::span<const Update> updates,
-                                             std::span<const GradientTransform> transforms,
+                                             const std::deque<GradientTransform>& transforms,
                                              std::int64_t step) {
   std::vector<GradientAndVariable> pairs;
   for (const Update& u : updates)
     pairs.push_back({*u.gradient, *u.variable});
   const RecordingScope unrecorded(nullptr);
-  for (const GradientTransform& transform : transforms)
-    transform(pairs, step);
+  for (std::size_t i = 0, n = transforms.size(); i < n; ++i)
+    transforms[i](pairs, step);
   return pairs;
 }
 
@@ -149,11 +152,13 @@ void Optimizer::apply_gradients(std::span<const GradientAndVariable> pairs,
   if (thread_state.communicator) [[unlikely]]
     return state_->apply_together(pairs, global_step);
   if (thread_state.trace) [[unlikely]]
-    return act({name(), lifetime_.watch()}, pairs, !state_->rule.by_rows() || !state_->transforms.empty(),
-               [this, global_step](std::span<const GradientAndVariable> now) {
-                 state_->apply(updates_of(std::exchange(state_->updates, {}), now.size(), in_pairs(now)),
-                               global_step);
-               });
+    return act(
+        {name(), lifetime_.watch()}, pairs,
+        [this] { return !state_->rule.by_rows() || !state_->transforms.empty(); },
+        [this, global_step](std::span<const GradientAndVariable> now) {
+          state_->apply(updates_of(std::exchange(state_->updates, {}), now.size(), in_pairs(now)),
+                        global_step);
+        });
   state_->apply(updates_of(std::exchange(state_->updates, {}), pairs.size(), in_pairs(pairs)), global_step);
 }
 

@@ -70,7 +70,8 @@ void refuse_in_recording(std::string_view name, std::string_view number) {
       name, number);
 }
 
-void act(const Actor& actor, std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) {
+void act(const Actor& actor, std::span<const GradientAndVariable> pairs, std::function<bool()> keeps,
+         PairsAction f) {
   std::vector<Tensor> x = tensors_of(pairs);
   const auto kept = std::make_shared<Kept>();
   kept->pairs.assign(pairs.begin(), pairs.end());
@@ -78,14 +79,16 @@ void act(const Actor& actor, std::span<const GradientAndVariable> pairs, bool ke
   for (const Tensor& t : x)
     placeholders.push_back(shape_only(t.spec()));
   replace(kept->pairs, placeholders, false);   // so that the recording keeps no gradient
-  act(actor, std::move(x), [kept, keeps, f = std::move(f)](std::span<const Tensor> gradients) {
-    const std::lock_guard lock(kept->mutex);
-    std::vector<GradientAndVariable> own;
-    if (keeps) own = kept->pairs;
-    std::vector<GradientAndVariable>& now = keeps ? own : kept->pairs;
-    replace(now, gradients, keeps);
-    f(now);
-  });
+  act(actor, std::move(x),
+      [kept, keeps = std::move(keeps), f = std::move(f)](std::span<const Tensor> gradients) {
+        const std::lock_guard lock(kept->mutex);
+        std::vector<GradientAndVariable> own;
+        const bool to_keep = keeps();
+        if (to_keep) own = kept->pairs;
+        std::vector<GradientAndVariable>& now = to_keep ? own : kept->pairs;
+        replace(now, gradients, to_keep);
+        f(now);
+      });
 }
 
 }   // namespace tapedeck

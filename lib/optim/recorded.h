@@ -20,9 +20,10 @@ struct Actor {
 void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f);
 /// The same for an f that returns tensors.
 std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f);
-/// Calls f with these pairs now, and in every replay with the gradients that it then has. keeps: f may keep
-/// tensors of these gradients.
-void act(const Actor& actor, std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f);
+/// Calls f with these pairs now, and in every replay with the gradients that it then has. keeps, asked each
+/// time: whether f may keep tensors of these gradients.
+void act(const Actor& actor, std::span<const GradientAndVariable> pairs, std::function<bool()> keeps,
+         PairsAction f);
 /// Throws TraceError while a function is recorded: a replay would not read or change this again.
 void refuse_in_recording(std::string_view name, std::string_view number);
 

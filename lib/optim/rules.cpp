@@ -162,10 +162,15 @@ constexpr auto rms = [](auto& x, auto& s, auto g, auto& h) {
   s = running_mean(s, g * g, h.rho);
   x = x - h.rate * g / (xsimd::sqrt(s) + h.epsilon);
 };
+// The variance s - mg², which rounding may bring below 0.
+constexpr auto variance = [](const auto& s, const auto& mg) {
+  const auto v = fused_sub(mg, mg, s);
+  return xsimd::select(v < 0, decltype(v + v)(0), v);
+};
 constexpr auto centered_rms = [](auto& x, auto& s, auto& mg, auto g, auto& h) {
   s = running_mean(s, g * g, h.rho);
   mg = running_mean(mg, g, h.rho);
-  x = x - h.rate * g / (xsimd::sqrt(fused_sub(mg, mg, s)) + h.epsilon);
+  x = x - h.rate * g / (xsimd::sqrt(variance(s, mg)) + h.epsilon);
 };
 constexpr auto rms_with_momentum = [](auto& x, auto& s, auto& a, auto g, auto& h) {
   s = running_mean(s, g * g, h.rho);
@@ -175,7 +180,7 @@ constexpr auto rms_with_momentum = [](auto& x, auto& s, auto& a, auto g, auto& h
 constexpr auto centered_rms_with_momentum = [](auto& x, auto& s, auto& a, auto& mg, auto g, auto& h) {
   s = running_mean(s, g * g, h.rho);
   mg = running_mean(mg, g, h.rho);
-  a = fused_add(h.momentum, a, h.rate * g / xsimd::sqrt(fused_sub(mg, mg, s) + h.epsilon));
+  a = fused_add(h.momentum, a, h.rate * g / xsimd::sqrt(variance(s, mg) + h.epsilon));
   x = x - a;
 };
 

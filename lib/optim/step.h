@@ -1,5 +1,7 @@
 // One step of an optimizer, and what it keeps between steps.
 #pragma once
+#include <deque>
+
 #include "optim/slots.h"
 #include "optim/update_rows.h"
 #include "tapedeck/optimizer.h"
@@ -43,8 +45,8 @@ struct Optimizer::State {
   std::array<std::uint64_t, kMaxScalars + 1> restored = {};   // ids of scalars, and of iterations
   SlotTable slots = {};
   std::vector<PendingSlot> pending = {};
-  std::vector<GradientTransform> transforms = {};
-  std::vector<Update> updates = {};   // kept between steps for its memory
+  std::deque<GradientTransform> transforms = {};   // of which one may add another
+  std::vector<Update> updates = {};                // kept between steps for its memory
 
   State(const UpdateRule& r, std::span<const Hyperparameter> given);
 

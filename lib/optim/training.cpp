@@ -96,6 +96,10 @@ std::vector<RestoredSum> sums_of(std::span<const SlotValue> slots) {
 void check_fits(const GradientAndVariable& p) {
   if (!p.gradient.defined()) return;
   const IndexedSlices* s = p.gradient.slices();
+  const DType given = (s ? s->values : p.gradient.tensor()).dtype(), own = p.variable.dtype();
+  if (given != own && given != computed_in(own))
+    throw_error<DTypeError>("gradient_accumulator: {} is {}, its gradient {}; use astype",
+                            detail::label(p.variable.cell()), p.variable.cell().value.spec(), given);
   const Shape& wanted = p.variable.shape();
   if (s) {
     const IndexedSlices all = {s->values, s->indices, s->dense_shape ? *s->dense_shape : wanted};
@@ -113,8 +117,9 @@ void check_fits(const GradientAndVariable& p) {
 
 void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
   if (thread_state.trace)
-    return act({"gradient_accumulator", lifetime_.watch()}, pairs, true,
-               [this](std::span<const GradientAndVariable> now) { add(now); });
+    return act(
+        {"gradient_accumulator", lifetime_.watch()}, pairs, [] { return true; },
+        [this](std::span<const GradientAndVariable> now) { add(now); });
   const RecordingScope unrecorded(nullptr);
   std::vector<GradientAndVariable> sums = sums_;
   std::vector<std::int64_t> places = places_;
@@ -252,7 +257,7 @@ void LossScale::count_step(bool is_finite) {
     if (options_.growth_interval > 0) value_ = std::max(options_.least, value_ / options_.factor);
     good_ = 0;
     ++skipped_;
-  } else if (options_.growth_interval > 0 && ++good_ == options_.growth_interval) {
+  } else if (options_.growth_interval > 0 && ++good_ >= options_.growth_interval) {
     value_ = std::min(options_.most, value_ * options_.factor);
     good_ = 0;
   }
@@ -275,12 +280,15 @@ Commit LossScale::prepare_restore(const SavedState& state) {
   reader.end();
   if (!(value > 0 && std::isfinite(value)))
     throw_error<ArgumentError>("restore: value of loss_scale is {}; use a finite number above 0", value);
-  return [=, this] { value_ = value, good_ = good, skipped_ = skipped; };
+  return [=, this] {
+    value_ = std::clamp(value, options_.least, options_.most), good_ = good, skipped_ = skipped;
+  };
 }
 
 Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOptions& options,
                            const std::optional<Variable>& global_step) {
   if (!loss) throw ArgumentError("loss_scale: the loss is an empty function");
+  if (options.variables) detail::check_distinct(*options.variables, "loss_scale");
   Tensor value;
   std::vector<GradientAndVariable> pairs =
       Optimizer::compute_gradients([&] { return scale(value = loss()); }, options);
@@ -289,7 +297,8 @@ Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOpt
     if (unscale(unscaled)) optimizer.apply_gradients(unscaled, global_step);
   };
   if (thread_state.trace)
-    act({"loss_scale", lifetime_.watch()}, pairs, true, step);
+    act(
+        {"loss_scale", lifetime_.watch()}, pairs, [] { return true; }, step);
   else
     step(pairs);
   return value;

@@ -103,6 +103,21 @@ TEST_CASE("a value that a step reads stays what it is while the step changes its
   }
 }
 
+TEST_CASE("a transformation that is added after the recording may keep gradients", "[recorded][optimizer]") {
+  const Variable v(zeros({1000}));
+  GradientDescent descent({.learning_rate = 1.0});
+  const auto step = compile([&](const Tensor& g) { descent.apply_gradients({{g * 2, v}}); });
+  step(ones({1000}));
+  std::vector<Tensor> kept;
+  descent.add_transform(
+      [&](std::span<GradientAndVariable> pairs, std::int64_t) { kept.push_back(pairs[0].gradient.dense()); });
+  for (const double g : {3.0, 4.0, 5.0})
+    step(full({1000}, g));
+  REQUIRE(kept.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(kept[i].at({999}) == 6 + 2 * static_cast<double>(i));
+}
+
 TEST_CASE("slots cannot be read while a function is recorded", "[recorded][optimizer]") {
   using Catch::Matchers::Contains;
   Adam adam({.learning_rate = 0.1});

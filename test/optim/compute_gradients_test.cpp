@@ -128,7 +128,8 @@ TEST_CASE("what cannot be minimized is said before anything changes", "[optimize
   CHECK(text(loss, {.variables = {{x, n}}}) ==
         "compute_gradients: variable \"n\" is i32[2]; use f32, f64, f16 or bf16");
   CHECK(text([&] { return fixed * 2; }, {.variables = {{x}}}) ==
-        "apply_gradients: no gradient reaches variable \"x\"");
+        "apply_gradients: no gradient reaches variable \"x\"; compute the loss from their values by ops, "
+        "while the tape records");
   CHECK(text(loss, {.output_gradient = ones({1})}) ==
         "gradient: output gradient 0 is f32[1], its target f64[1]; use astype");
   CHECK(text(loss, {}, Variable(tensor(1.0), {.name = "step"})) ==
@@ -408,7 +409,8 @@ TEST_CASE("cases: errors of optimizers", "[cases][errors]") {
         [&] {
           descent.minimize([] { return tensor(5.0); }, {.variables = {{a, b}}});
         },
-        "apply_gradients: no gradient reaches variable \"var0\", variable \"var1\"");
+        "apply_gradients: no gradient reaches variable \"var0\", variable \"var1\"; compute the loss from "
+        "their values by ops, while the tape records");
   });
   check_case("opt-base-invalid-dtype", [&](Case& c) {
     c.check_error<DTypeError>(

@@ -140,7 +140,8 @@ TEST_CASE("all is checked before anything changes", "[optimizer]") {
       [&] {
         adam.apply_gradients({{{}, good}, {{}, bad}});
       },
-      "apply_gradients: no gradient reaches variable \"good\", variable \"bad\"");
+      "apply_gradients: no gradient reaches variable \"good\", variable \"bad\"; compute the loss from their "
+      "values by ops, while the tape records");
   check_error<ArgumentError>(
       [&] { adam.apply_gradients(std::vector<Gradient>(2), std::vector<Variable>{good}); },
       "apply_gradients: the lists differ in length: 2 gradients, 1 variables");
@@ -392,4 +393,18 @@ TEST_CASE("adagrad by dual averaging counts by the global step", "[optimizer]") 
   CHECK(message_of<ArgumentError>([&] { AdagradDA({.learning_rate = 1.0, .global_step = half}); }) ==
         "adagrad_da: global_step is out of range: 0.5; use a whole number of 0 or more, or -1 for the "
         "optimizer's own count");
+}
+
+// The variance of a gradient that hardly changes is less than its rounding.
+TEST_CASE("centered RMSProp stays finite where a gradient hardly changes", "[optimizer]") {
+  for (const Form form : {Form::v1, Form::keras})
+    for (const double momentum : {0.0, 0.9})
+      for (const double falls : {1e-5, 3e-5}) {
+        CAPTURE(form == Form::keras, momentum, falls);
+        const Variable x(zeros({3}));
+        RMSProp rule({.learning_rate = 1e-3, .momentum = momentum, .centered = true, .form = form});
+        for (int t = 0; t < 400; ++t)
+          rule.apply_gradients({{full({3}, std::exp(-falls * t)), x}});
+        CHECK(std::isfinite(x.value().at({1})));
+      }
 }

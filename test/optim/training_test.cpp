@@ -124,6 +124,21 @@ TEST_CASE("transformations of halves are those of f32", "[half][optimizer]") {
     }
 }
 
+// In halves a decay of a thousandth of the gradient would be lost.
+TEST_CASE("weight decay of halves is added in f32", "[half][optimizer]") {
+  for (const DType half : {DType::f16, DType::bf16}) {
+    std::vector<GradientAndVariable> pairs = {
+        {full({2}, 0.125, half), Variable(full({2}, 1, half))},
+        {IndexedSlices{full({1, 2}, 0.125, half), tensor({1}), Shape{2, 2}},
+         Variable(full({2, 2}, 1, half))}};
+    transforms::weight_decay(1e-5)(pairs, 0);
+    CHECK(pairs[0].gradient.dense().at({0}) == Approx(0.12501).epsilon(1e-6));
+    CHECK(pairs[1].gradient.slices()->values.at({0, 1}) == Approx(0.12501).epsilon(1e-6));
+    GradientDescent descent({.learning_rate = 1.0});
+    descent.apply_gradients(pairs);
+  }
+}
+
 TEST_CASE("noise is that of its key and step", "[optimizer]") {
   const auto noise = [](std::uint64_t seed, std::int64_t step) {
     const Variable x(zeros({10000}));
@@ -260,6 +275,60 @@ TEST_CASE("moving averages of halves are of f32, in which they can follow", "[op
   ExponentialMovingAverage other(0.999);
   other.restore(average.state());
   CHECK(other.average(v)->value().to_vector()[1] == 1.001f);
+}
+
+TEST_CASE("a loss scale grows after a restore with a smaller growth_interval", "[optimizer]") {
+  const Variable x(ones({1}));
+  const auto step = [&](LossScale& scale) {
+    std::vector<GradientAndVariable> pairs = {{ones({1}), x}};
+    CHECK(scale.unscale(pairs));
+  };
+  LossScale slow({.initial = 8, .growth_interval = 100}), fast({.initial = 2, .growth_interval = 3});
+  for (int i = 0; i < 5; ++i)
+    step(slow);
+  fast.restore(slow.state());
+  step(fast);
+  CHECK(fast.value() == 16);
+  LossScale narrow({.initial = 2, .most = 4});
+  narrow.restore(slow.state());
+  CHECK(narrow.value() == 4);
+}
+
+TEST_CASE("a transformation may add another one, which is for later steps", "[optimizer]") {
+  const Variable v(zeros({1}));
+  GradientDescent descent({.learning_rate = 1.0});
+  int calls = 0;
+  descent.add_transform([&](std::span<GradientAndVariable>, std::int64_t step) {
+    for (int i = 0; step == 0 && i < 20; ++i)
+      descent.add_transform([&](std::span<GradientAndVariable>, std::int64_t) { ++calls; });
+  });
+  descent.apply_gradients({{ones({1}), v}});
+  CHECK(calls == 0);
+  descent.apply_gradients({{ones({1}), v}});
+  CHECK(calls == 20);
+}
+
+TEST_CASE("an average and a sum of gradients take only what they can keep", "[optimizer]") {
+  CHECK(message_of<DTypeError>([] {
+          MovingAverage(Variable(tensor({1, 2}), {.name = "n"}));
+        }) == "moving_average: variable \"n\" is i32[2]; use a variable of a floating dtype");
+  GradientAccumulator sum;
+  CHECK(message_of<DTypeError>([&] {
+          sum.add({{ones({2}, DType::f64), Variable(ones({2}), {.name = "w"})}});
+        }) == "gradient_accumulator: variable \"w\" is f32[2], its gradient f64; use astype");
+  CHECK(sum.count() == 0);
+}
+
+TEST_CASE("averages of variables of one name are no map", "[optimizer]") {
+  const Variable a(ones({1}), {.name = "kernel"}), b(ones({1}), {.name = "kernel"});
+  const ExponentialMovingAverage averages(0.5);
+  CHECK(averages.variables_to_restore(std::vector<Variable>{a, a}).size() == 1);
+  CHECK(message_of<ArgumentError>([&] {
+          averages.variables_to_restore(std::vector<Variable>{a, b});
+        }) ==
+        "variables_to_restore: two variables have the name \"kernel\"; give them names of their own, or add "
+        "the "
+        "average to a Checkpoint, which has paths");
 }
 
 TEST_CASE("a loss scale may begin at its limits", "[optimizer]") {
