@@ -62,4 +62,29 @@ refused 'of a lambda with captures: a struct with these members' << 'END'
 struct Net { td::nn::Sequential all; };
 auto all(const td::nn::Dense& dense) { return td::nn::Sequential{[dense](const td::Tensor& x) { return dense(x); }}; }
 END
+refused 'the members of this layer cannot be seen: make it an aggregate' << 'END'
+auto all(const td::nn::Dense& dense) {
+  return td::nn::variables(td::nn::Sequential{[dense](const td::Tensor& x, td::nn::Run) { return dense(x); }});
+}
+END
+refused 'derived from a layer needs a for_each_member of its own' << 'END'
+struct Lora : td::nn::Dense {
+  td::Variable down{td::ones({2})};
+  Lora() : Dense(2, 3, {.seed = 1}) {}
+};
+auto all(const Lora& net) { return td::nn::variables(net); }
+END
+refused 'derived from a layer needs a for_each_member of its own' << 'END'
+struct Net : td::nn::Sequential { td::nn::Dense head{3, 1, {2}}; };
+auto all(const Net& net) { return td::nn::variables(net); }
+END
+refused 'derived from Variable would lose its other members' << 'END'
+struct Named : td::Variable { using Variable::Variable; std::string name; };
+struct Net { Named w{td::ones({2})}; };
+auto all(const Net& net) { return td::nn::variables(net); }
+END
+refused 'cannot be found, since one is a reference' << 'END'
+struct Net { td::nn::Dense a; std::ostream& log; };
+auto all(const Net& net) { return td::nn::variables(net); }
+END
 exit $failed

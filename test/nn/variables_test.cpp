@@ -1,5 +1,6 @@
 // How networks are walked: names, sharing, copies, and the table of layers.
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 #include <variant>
 
@@ -117,6 +118,16 @@ TEST_CASE("variables are named by the members that lead to them") {
   CHECK(nn::variables(all)[0].variable == all.single);
   CHECK(nn::variables(Empty{}).empty());
   CHECK(names_of(nn::variables(nn::Dense(1, 1, kKey))) == std::vector<std::string>{"kernel", "bias"});
+}
+
+TEST_CASE("members that hold no variables are passed over") {
+  struct Network {
+    nn::Dense only{2, 1, {.seed = 1}};
+    std::filesystem::path folder = "a/b";   // which is a list of paths
+    std::string name = "n";
+    std::vector<double> numbers = {1, 2};
+  };
+  CHECK(nn::variables(Network{}).size() == 2);
 }
 
 TEST_CASE("patterns choose variables") {

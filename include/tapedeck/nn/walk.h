@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "tapedeck/nn/fields.h"
+#include "tapedeck/nn/run.h"
 #include "tapedeck/variable.h"
 
 namespace tapedeck::nn::detail {
@@ -53,6 +54,8 @@ template <class T>
 concept ListOfMembers =
     !std::convertible_to<T&, std::string_view> && !std::derived_from<T, Tensor> && requires(T & x) {
   x.begin() != x.end();
+  // A path is a list of paths.
+  requires !std::same_as<std::remove_cvref_t<decltype(*x.begin())>, std::remove_const_t<T>>;
 };
 template <class T>
 concept TupleOfMembers = requires {
@@ -65,8 +68,21 @@ concept MapEntry = requires(T& x) {
 };
 /// Called with a tensor, but its members cannot be seen: a class with a constructor or private members.
 template <class T>
-concept ClosedLayer =
-    std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> && std::invocable<T&, const Tensor&>;
+concept ClosedLayer = std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> &&
+                      (std::invocable<T&, const Tensor&> || std::invocable<T&, const Tensor&, const Run&>);
+
+/// The class that a member function is of.
+template <class R, class C, class... X> C class_of(R (C::*)(X...));
+template <class R, class C, class... X> C class_of(R (C::*)(X...) const);
+struct AnyVisit {
+  template <class M> void operator()(std::string_view, M&) const {}
+};
+/// Visited as its base class visits itself, although it has more members.
+template <class T>
+concept VisitedAsBase = requires {
+  requires sizeof(T) > sizeof(class_of(&T::walk));
+}
+|| requires { requires sizeof(T) > sizeof(class_of(&T::template for_each_member<AnyVisit>)); };
 
 /// Converts to the base classes of T, which an aggregate's first initializer makes, and to nothing else.
 template <class T> struct AnyBase {
@@ -134,6 +150,14 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
                   "a variable of a network may not be const; its value is what changes");
   } else if constexpr (std::is_const_v<T> && (WalksItself<Mutable> || ListsItsMembers<Mutable>)) {
     static_assert(!std::is_const_v<T>, "a layer of a network may not be const; make the network const");
+  } else if constexpr (VisitedAsBase<Mutable>) {
+    static_assert(!VisitedAsBase<Mutable>,
+                  "a layer that is derived from a layer needs a for_each_member of its own, which calls "
+                  "visit(name, member) for the members of both; or make the base class a member");
+  } else if constexpr (!std::same_as<T, Variable> && std::derived_from<T, Variable>) {
+    static_assert(
+        !std::derived_from<T, Variable>,
+        "a class that is derived from Variable would lose its other members; make the Variable a member");
   } else if constexpr (std::same_as<T, Variable>) {
     visit({path, {}, &x, &x});
   } else if constexpr (WalksItself<T>) {
@@ -165,6 +189,11 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
                   "give the struct a member template for_each_member(visit) that calls visit(name, member) "
                   "for each");
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T>) {
+    static_assert(
+        field_count<Mutable>() > 0,
+        "the members of this struct cannot be found, since one is a reference: make it a pointer, or "
+        "give the struct a member template for_each_member(visit) that calls visit(name, member) for "
+        "each");
     visit({path, type_name<Mutable>(), &x, nullptr});
     walk_fields(x, path, visit);
   } else {
