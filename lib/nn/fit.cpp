@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/format.h"
 #include "nn/fit_state.h"
@@ -56,6 +57,11 @@ void check_replica_options(const FitOptions& o) {
          "keep the values in on_epoch");
 }
 
+/// Whether this thread writes what is written once.
+bool is_first_replica() {
+  return !thread_state.communicator || thread_state.communicator->replica().index == 0;
+}
+
 /// Of numbers that each replica has, so that all of them decide alike.
 void average_over_replicas(std::vector<NamedNumber>& numbers) {
   if (!thread_state.communicator) return;
@@ -66,6 +72,18 @@ void average_over_replicas(std::vector<NamedNumber>& numbers) {
   const std::span<const double> of_all = sums.data<double>();
   for (std::size_t i = 0; i < numbers.size(); ++i)
     numbers[i].value = of_all[i + 1] / of_all[0];
+}
+
+/// A loss of labels [n] and predictions [n, 1] is one of all pairs, which is hardly ever meant.
+void warn_of_pairs(const BatchResult& r) {
+  if (!r.labels.defined() || !r.predictions.defined() || r.labels.shape() == r.predictions.shape() ||
+      r.loss.size() <= std::max(r.labels.size(), r.predictions.size()))
+    return;
+  warn(
+      fmt::format("fit: the loss is {}, more elements than labels or predictions have: labels {} broadcast "
+                  "with predictions "
+                  "{}; reshape one of them",
+                  r.loss.spec(), r.labels.spec(), r.predictions.spec()));
 }
 
 /// The loss, the metrics, and both of the validation data.
@@ -270,11 +288,14 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
       state_{number_names(options, validation_.has_value()), loader_.size(),
              options.early_stopping && options.early_stopping->restore_best},
       monitor_(monitor_of(options, state_.names, validation_.has_value())),
-      progress_(options.progress, options.epochs, loader_.size()) {
+      progress_(is_first_replica() ? options.progress : FitProgress::silent, options.epochs, loader_.size()) {
   if (trained_.empty())
     throw ArgumentError(
-        "fit: the network has no trainable variables; make one trainable, or name those to train in "
-        "FitOptions::variables");
+        options.variables
+            ? "fit: FitOptions::variables is an empty list; leave it out to train all variables of the "
+              "network"
+            : "fit: the network has no trainable variables; make one trainable, or name those to train in "
+              "FitOptions::variables");
   tapedeck::detail::check_distinct(trained_, "fit");
   if (options.checkpoints || (options.early_stopping && options.early_stopping->restore_best))
     check_in_network();
@@ -283,8 +304,16 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
   if (options.checkpoints) open_folder();
 }
 
-// What is saved and restored is the network.
+// What is saved and restored is the network, by the names of its variables.
 void Loop::check_in_network() const {
+  std::set<std::string_view> names;
+  for (const auto& [name, variable] : variables_)
+    if (!names.insert(name).second)
+      throw_error<ArgumentError>(
+          "fit: two variables of the network have the name \"{}\", by which checkpoints and restore_best "
+          "would "
+          "take one for the other; give them names of their own",
+          name);
   for (const Variable& v : trained_)
     if (std::none_of(variables_.begin(), variables_.end(),
                      [&](const NamedVariable& own) { return own.variable == v; }))
@@ -316,8 +345,10 @@ void Loop::begin() {
   resumed_at_ = state_.at.steps;
   saved_ = {state_.at.epoch, state_.at.batch};
   TrainingLog* log = options_.log;
-  if (log && state_.at.log_size >= 0 && state_.at.log_size < log->size()) log->truncate(state_.at.log_size);
-  progress_.resume(state_.at.steps);
+  const bool is_complete = state_.at.stopped || state_.at.epoch >= options_.epochs;
+  if (log && !is_complete && state_.at.log_size >= 0 && state_.at.log_size < log->size())
+    log->truncate(state_.at.log_size);
+  progress_.resume(state_.at.steps, is_complete);
 }
 
 FitReport Loop::run() {
@@ -366,6 +397,7 @@ void Loop::train_batch(const Batch& batch) {
   };
   std::vector<GradientAndVariable> pairs = Optimizer::compute_gradients(scaled_loss, {.variables = trained_});
   const double number = loss.item();
+  if (n == 0) warn_of_pairs(result);
   tally_.add("fit", batch, result, number);
   if (options_.accumulate == 1) {
     step(std::move(pairs));
@@ -440,9 +472,7 @@ void Loop::judge(const EpochReport& report) {
 }
 
 // Among replicas the first: an epoch's numbers are those of all, a step's loss is that of its part.
-bool Loop::writes_log() const {
-  return options_.log && !(thread_state.communicator && thread_state.communicator->replica().index != 0);
-}
+bool Loop::writes_log() const { return options_.log && is_first_replica(); }
 
 void Loop::log_epoch(const EpochReport& report) {
   if (!writes_log()) return;

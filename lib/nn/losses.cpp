@@ -104,7 +104,8 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
   const Tensor index = counts.defined() ? where(counts, labels, 0) : labels;
   check_range(name, index, classes_of(x));
   return computed(x, [&](const auto& wide) {
-    const Tensor all = wide(x);
+    // Of ignored rows neither the value nor the slope may be used, which can be infinite.
+    const Tensor all = counts.defined() ? where(expand_dims(counts, -1), wide(x), 1.0) : wide(x);
     Tensor y = loss(squeeze(take_along_axis(all, expand_dims(index, -1)), -1), all);
     if (weights.defined()) y = y * wide(gather(weights, index));
     return counts.defined() ? where(counts, y, 0.0) : y;

@@ -129,6 +129,12 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
                            batch_norm_inference(x, scale, offset, mean, variance, epsilon));
     tapedeck::BatchNorm batch = batch_norm(in_f32(x), in_f32(scale), in_f32(offset), epsilon);
     if (is_half(x.dtype())) batch.y = astype(batch.y, x.dtype());
+    if (const std::int64_t n = x.size() / channels; n == 1)
+      warn(
+          "batch_norm: in training a batch of one element for each channel has no variance: the result is "
+          "the "
+          "offset, and the running mean and variance stay; use larger batches, or drop_remainder of a "
+          "DataLoader");
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
       const auto move = [&](const Variable& running, const Tensor& now) {
@@ -137,14 +143,15 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
       move(mean, m.mean), move(variance, m.variance);
     };
     if (!is_shared(mean)) {
-      follow({batch.mean, batch.variance});
+      if (x.size() > channels) follow({batch.mean, batch.variance});
     } else {
       Communicator& all = *thread_state.communicator;
       const auto n = static_cast<double>(x.size() / channels);
       all.sum(in_table(batch, n, all.replica()),
               {"batch_norm", "layer", &mean.cell(), [&](const Tensor& table) {
-                 follow(table.shape()[0] == 1 ? Moments{batch.mean, batch.variance}
-                                              : of_all_parts(table, channels));
+                 if (sum(slice(table, {0, 2 * channels}, {table.shape()[0], 1})).item() > 1)
+                   follow(table.shape()[0] == 1 ? Moments{batch.mean, batch.variance}
+                                                : of_all_parts(table, channels));
                }});
     }
     return detail::noted(this, "BatchNorm", std::move(batch.y));

@@ -53,8 +53,10 @@ Progress::~Progress() {
   if (has_line_) write("\n");
 }
 
-void Progress::resume(std::int64_t steps) {
-  if (lines_) write(fmt::format("resumed after step {}\n", steps));
+void Progress::resume(std::int64_t steps, bool is_complete) {
+  if (lines_)
+    write(fmt::format("resumed after step {}{}\n", steps,
+                      is_complete ? ", where the training was complete: nothing is trained" : ""));
 }
 
 void Progress::begin_epoch(std::int64_t epoch, std::int64_t batch) {

@@ -15,7 +15,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void resume(std::int64_t steps);
+  void resume(std::int64_t steps, bool is_complete);
   /// From this batch on.
   void begin_epoch(std::int64_t epoch, std::int64_t batch);
   /// One more batch; `numbers` is called where the bar is drawn.

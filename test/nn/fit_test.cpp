@@ -688,3 +688,63 @@ TEST_CASE("fit does not save what it trains outside of the network", "[fit]") {
   CHECK(gain.value().item() == 1);
   CHECK_NOTHROW(train({}));
 }
+
+TEST_CASE("fit: a loss of all pairs of rows is warned of once", "[fit]") {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  const auto train = [](const Tensor& y) {
+    const nn::Dense line(4, 1, {.seed = 1});
+    GradientDescent descent({.learning_rate = 0.1});
+    const Tensor x = random::normal({8, 4}, {.seed = 2});
+    nn::fit(line, [](const Tensor& a, const Tensor& b) { return square(a - b); }, descent, Dataset({x, y}),
+            {.epochs = 3, .batch = 4, .progress = nn::FitProgress::silent});
+  };
+  train(ones({8, 1}));
+  CHECK(warnings.empty());
+  train(ones({8}));
+  set_warning_handler({});
+  CHECK(warnings ==
+        std::vector<std::string>{
+            "fit: the loss is f32[4,4], more elements than labels or predictions have: labels f32[4] "
+            "broadcast with predictions f32[4,1]; reshape one of them"});
+}
+
+TEST_CASE("fit: trainings that are complete leave what others wrote to their log", "[fit][checkpoint]") {
+  const TemporaryFolder folder;
+  TrainingLog log(folder / "log.jsonl");
+  const auto train = [&](const char* name, std::int64_t epochs) {
+    const Network network;
+    GradientDescent descent({.learning_rate = 0.01});
+    nn::fit(network, squared_error, descent, data_of(16),
+            {.epochs = epochs,
+             .batch = 8,
+             .checkpoints = nn::FitCheckpoints{.folder = folder / name},
+             .log = &log,
+             .progress = nn::FitProgress::silent});
+  };
+  train("a", 2), train("b", 3);
+  const std::int64_t size = log.size();
+  train("a", 2), train("b", 3);
+  CHECK(log.size() == size);
+}
+
+namespace {
+
+struct Twins {
+  Variable a{ones({4, 1})}, b{ones({4, 1})};
+  void for_each_member(const auto& visit) { visit("w", a), visit("w", b); }
+  Tensor operator()(const Tensor& x) const { return matmul(x, a) + matmul(x, b); }
+};
+
+}   // namespace
+
+TEST_CASE("fit: variables of one name cannot be kept", "[fit][errors]") {
+  const Twins twins;
+  GradientDescent descent({.learning_rate = 0.01});
+  CHECK_THAT(message_of<ArgumentError>([&] {
+               nn::fit(twins, squared_error, descent, data_of(16),
+                       {.early_stopping = nn::EarlyStopping{.restore_best = true},
+                        .progress = nn::FitProgress::silent});
+             }),
+             StartsWith("fit: two variables of the network have the name \"w\""));
+}

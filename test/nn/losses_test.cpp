@@ -273,6 +273,14 @@ TEST_CASE("examples of the ignored label have no loss and no gradient", "[losses
   const Tensor probabilities = matrix({{1, 3}, {0, 0}, {1, 1}});
   CHECK_THAT(nn::sparse_categorical_cross_entropy(labels, probabilities, options).to_vector(),
              Catch::Matchers::Approx(Values{std::log(4. / 3), 0, std::log(2)}));
+  const auto g = [&](const Tensor& x) { return nn::sparse_categorical_cross_entropy(labels, x, options); };
+  CHECK_THAT(grad(g, probabilities).dense().to_vector(),
+             Catch::Matchers::Approx(Values{0.25, -1. / 12, 0, 0, -0.5, 0.5}));
+  const auto of_weights = [&](const Tensor& w) {
+    return nn::nll_loss(labels, scores, {.ignore_index = -100, .class_weights = w});
+  };
+  CHECK_THAT(grad(of_weights, f64({1, 2})).dense().to_vector(),
+             Catch::Matchers::Approx(Values{0.693147180559945, 0.313261687518223}));
 }
 
 TEST_CASE("smooth labels are for losses of logits", "[losses]") {

@@ -83,8 +83,9 @@ struct BatchNormOptions {
 };
 /// In training, batch_norm over all axes but the last of x [..., channels], and one step of the running mean
 /// and variance: running = momentum · running + (1 - momentum) · the batch's, whose variance is divided by n
-/// - 1. Else batch_norm_inference with these. A replica normalizes by its own part of the batch; the running
-/// mean and variance are those of all parts, so that all replicas must call the layer in training.
+/// - 1; a batch of one element for each channel, which has none, leaves them as they are, with a warning.
+/// Else batch_norm_inference with these. A replica normalizes by its own part of the batch; the running mean
+/// and variance are those of all parts, so that all replicas must call the layer in training.
 struct TAPEDECK_EXPORT BatchNorm {
   std::int64_t channels;
   double momentum, epsilon;
