@@ -317,6 +317,7 @@ void Checkpoint::State::check_free(const std::string& name) const {
 
 void Checkpoint::State::add(std::vector<std::pair<std::string, Value>> list) {
   std::vector<ByName<Value>::iterator> added;
+  added.reserve(list.size());
   try {
     for (auto& [name, value] : list) {
       check_free(name);
@@ -324,7 +325,6 @@ void Checkpoint::State::add(std::vector<std::pair<std::string, Value>> list) {
         if (const auto at = variables.find(value.variable->id()); at != variables.end())
           throw_error<ArgumentError>("checkpoint: variable \"{}\" was added before, as \"{}\"", name,
                                      at->second);
-      added.reserve(added.size() + 1);
       added.push_back(values.emplace(name, std::move(value)).first);
       if (const auto& variable = added.back()->second.variable) variables.emplace(variable->id(), name);
     }

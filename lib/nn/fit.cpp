@@ -81,8 +81,7 @@ void warn_of_pairs(const BatchResult& r) {
     return;
   warn(
       fmt::format("fit: the loss is {}, more elements than labels or predictions have: labels {} broadcast "
-                  "with predictions "
-                  "{}; reshape one of them",
+                  "with predictions {}; reshape one of them",
                   r.loss.spec(), r.labels.spec(), r.predictions.spec()));
 }
 
@@ -311,8 +310,7 @@ void Loop::check_in_network() const {
     if (!names.insert(name).second)
       throw_error<ArgumentError>(
           "fit: two variables of the network have the name \"{}\", by which checkpoints and restore_best "
-          "would "
-          "take one for the other; give them names of their own",
+          "would take one for the other; give them names of their own",
           name);
   for (const Variable& v : trained_)
     if (std::none_of(variables_.begin(), variables_.end(),

@@ -129,11 +129,10 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
                            batch_norm_inference(x, scale, offset, mean, variance, epsilon));
     tapedeck::BatchNorm batch = batch_norm(in_f32(x), in_f32(scale), in_f32(offset), epsilon);
     if (is_half(x.dtype())) batch.y = astype(batch.y, x.dtype());
-    if (const std::int64_t n = x.size() / channels; n == 1)
+    if (x.size() == channels)
       warn(
           "batch_norm: in training a batch of one element for each channel has no variance: the result is "
-          "the "
-          "offset, and the running mean and variance stay; use larger batches, or drop_remainder of a "
+          "the offset, and the running mean and variance stay; use larger batches, or drop_remainder of a "
           "DataLoader");
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
