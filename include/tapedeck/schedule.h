@@ -16,7 +16,8 @@ namespace tapedeck {
 /// throw ArgumentError for an empty one.
 using Schedule = std::function<double(std::int64_t step)>;
 
-/// A number, or a schedule of it, or a function of nothing that is called once a step.
+/// A number, or a schedule of it, or a function of nothing that is called once a step,
+/// and once more when the optimizer is made.
 class Scheduled {
  public:
   Scheduled(double value) : value_(value) {}
