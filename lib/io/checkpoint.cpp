@@ -283,7 +283,9 @@ void Checkpoint::State::assign(const FileName& file, const NamedTensors& tensors
     }
   } catch (...) {
     for (std::size_t i = 0; i < begun; ++i)
-      by_users[i].value->write(by_users[i].before);
+      try {
+        by_users[i].value->write(by_users[i].before);
+      } catch (...) {}   // the first error is thrown, and the others still get theirs back
     throw;
   }
   for (const Commit& commit : commits)

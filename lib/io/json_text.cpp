@@ -122,8 +122,11 @@ void JsonText::read(JsonValue& value, int depth) {
 void JsonText::read_members(JsonValue& value, char end, int depth) {
   const bool has_names = value.kind == JsonValue::Kind::object;
   if (!take(end)) {
-    if (depth > 1) value.members.reserve(4);   // as many as most have
+    if (depth > 1 && has_names) value.members.reserve(4);   // as many as most have
     do {
+      // Each takes twenty times its text.
+      if (!has_names && value.members.size() == kLongest)
+        file_.fail(fmt::format("the header has a list of more than {} elements", kLongest));
       const std::string_view name = has_names ? string() : std::string_view();
       if (has_names && !take(':')) fail();
       read(value.members.emplace_back(name, JsonValue()).second, depth);

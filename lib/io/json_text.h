@@ -22,7 +22,8 @@ struct JsonValue {
   const JsonValue* find(std::string_view name) const;
 };
 
-/// Refuses duplicate keys, of which JSON parsers silently take one, and more than three levels.
+/// Refuses duplicate keys, of which JSON parsers silently take one, more than three levels, and lists of more
+/// than 64 elements.
 class JsonText {
  public:
   /// `text` must stay. Throws FileError, also where it is no JSON.
@@ -34,6 +35,7 @@ class JsonText {
 
  private:
   static constexpr int kDeepest = 3;
+  static constexpr std::size_t kLongest = 64;   // list
 
   [[noreturn]] void fail() const;
   void skip_spaces();

@@ -161,6 +161,7 @@ void check_use(const Parts& parts, const FitOptions& o) {
     throw ArgumentError(
         "fit: batch is set, and data and validation are no data sets; set it in the loader, and leave it out "
         "here");
+  if (o.log_steps > 0 && !o.log) throw ArgumentError("fit: log_steps is set without a log; set log too");
   if (o.shuffle && is_loader(parts.training))
     throw ArgumentError("fit: shuffle is set, and the data is a loader; set it there, and leave it out here");
 }

@@ -243,7 +243,10 @@ Tensor gaussian_nll_loss(const Tensor& labels, const Tensor& means, const Tensor
   if (!(options.epsilon > 0))
     throw_error<ArgumentError>("{}: epsilon is {}; use a positive one", name, options.epsilon);
   return of_fitting(name, labels, means, [&](const Tensor& z, const Tensor& m) {
-    if (variances.spec() != means.spec())
+    if (variances.dtype() != means.dtype())
+      throw_error<DTypeError>("{}: means is {}, variances is {}; use astype", name, means.spec(),
+                              variances.spec());
+    if (variances.shape() != means.shape())
       throw_error<ShapeError>("{}: means and variances differ: means is {}, variances is {}; {}", name,
                               means.spec(), variances.spec(),
                               squeeze_advice({"means", means.shape()}, {"variances", variances.shape()},
@@ -284,6 +287,10 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
                            double margin) {
   constexpr std::string_view name = "triplet_margin_loss";
   check_floating(name, "anchor", anchor);
+  for (const Tensor* x : {&positive, &negative})
+    if (x->dtype() != anchor.dtype())
+      throw_error<DTypeError>("{}: anchor is {}, positive is {}, negative is {}; use astype", name,
+                              anchor.spec(), positive.spec(), negative.spec());
   if (anchor.ndim() == 0 || positive.spec() != anchor.spec() || negative.spec() != anchor.spec()) {
     const bool first = positive.shape() != anchor.shape();
     throw_error<ShapeError>(

@@ -127,11 +127,14 @@ void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
     check_fits(p);
     const auto at = std::find_if(sums.begin(), sums.end(),
                                  [&](const GradientAndVariable& s) { return s.variable == p.variable; });
+    Gradient gradient = in_f32(p.gradient);
+    if (const IndexedSlices* s = gradient.slices(); s && !s->dense_shape)
+      gradient = IndexedSlices{s->values, s->indices, p.variable.shape()};
     if (at == sums.end())
-      sums.push_back({in_f32(p.gradient), p.variable}),
+      sums.push_back({std::move(gradient), p.variable}),
           places.push_back(places.empty() ? 0 : places.back() + 1);
     else
-      at->gradient = aggregate({at->gradient, in_f32(p.gradient)});
+      at->gradient = aggregate({at->gradient, gradient});
   }
   sums_ = std::move(sums);
   places_ = std::move(places);

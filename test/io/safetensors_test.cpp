@@ -197,6 +197,10 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[[1]],"data_offsets":[0,4]})"), four) ==
         "the header is nested too deep");
   CHECK(loaded.message("{" + std::string(100'000, '[') + "}", "") != "no error");
+  std::string list = "[0]";   // of lists, each of which takes a hundred times its text
+  for (int i = 0; i < 100; ++i)
+    list += ",[0]";
+  CHECK(loaded.message(described("[" + list + "]"), "") == "the header has a list of more than 64 elements");
   CHECK(loaded.message(R"({"w":)" + std::string(100'000, '[') + "}", "") == "the header is nested too deep");
   CHECK(loaded.message(R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":""}})", "") !=
         "no error");

@@ -633,6 +633,7 @@ TEST_CASE("fit: errors name the option", "[fit][errors]") {
   CHECK(message({.checkpoints = {{.folder = ""}}}) ==
         "fit: checkpoints.folder has no name; use \".\" for this one");
   CHECK(message({.log_steps = -1}) == "fit: log_steps is -1; use 0 or more");
+  CHECK(message({.log_steps = 2}) == "fit: log_steps is set without a log; set log too");
   CHECK(message({}, Dataset({ones({2, 4})})) ==
         "fit: a batch has 1 tensors, and a loss of (labels, predictions) takes inputs and labels; use a loss "
         "of "

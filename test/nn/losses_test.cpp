@@ -355,6 +355,11 @@ TEST_CASE("errors of losses name the loss", "[losses]") {
         "predictions is f32[2]; reshape one of them");
   CHECK(message_of<S>([&] { nn::nll_loss(labels, scores); }) ==
         "nll_loss: labels are from 0 to 3, out of range for 3 classes");
+  const Tensor one = ones({2}), wide = ones({2}, DType::f64);
+  CHECK(message_of<DTypeError>([&] { nn::gaussian_nll_loss(one, one, wide); }) ==
+        "gaussian_nll_loss: means is f32[2], variances is f64[2]; use astype");
+  CHECK(message_of<DTypeError>([&] { nn::triplet_margin_loss(one, one, wide); }) ==
+        "triplet_margin_loss: anchor is f32[2], positive is f32[2], negative is f64[2]; use astype");
   CHECK(message_of<S>([&] { nn::sparse_categorical_cross_entropy(labels, scores, {.ignore_index = 0}); }) ==
         "sparse_categorical_cross_entropy: labels are from 0 to 3, out of range for 3 classes");
   CHECK(message_of<S>([&] {

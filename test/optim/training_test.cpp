@@ -317,6 +317,11 @@ TEST_CASE("an average and a sum of gradients take only what they can keep", "[op
           sum.add({{ones({2}, DType::f64), Variable(ones({2}), {.name = "w"})}});
         }) == "gradient_accumulator: variable \"w\" is f32[2], its gradient f64; use astype");
   CHECK(sum.count() == 0);
+  // Slices whose shape is the variable's, and a dense gradient.
+  const Variable w(ones({2, 1}));
+  sum.add({{IndexedSlices{full({1, 1}, 2), tensor({1}), {}}, w}});
+  sum.add({{ones({2, 1}), w}});
+  CHECK(sum.take_mean()[0].gradient.dense().to_vector() == std::vector<double>{0.5, 1.5});
 }
 
 TEST_CASE("averages of variables of one name are no map", "[optimizer]") {
