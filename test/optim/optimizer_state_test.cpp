@@ -156,3 +156,18 @@ TEST_CASE("what does not fit is not restored", "[optimizer]") {
   CHECK(x.value().item() == 1);
   CHECK(other.iterations() == 0);
 }
+
+TEST_CASE("what was restored under a higher id stays, and the latest of one id counts", "[optimizer]") {
+  const Variable x(zeros({1}));
+  Adam adam({.learning_rate = 0.1});
+  adam.apply_gradients({{ones({1}), x}});
+  const auto restored = [&](double value, std::uint64_t id) {
+    adam.restore_scalar("iterations", value, id);
+    adam.restore_slot(x, "m", full({1}, value), id);
+    return std::pair(static_cast<double>(adam.iterations()), adam.slot(x, "m").item());
+  };
+  CHECK(restored(5, 2) == std::pair(5.0, 5.0));
+  CHECK(restored(6, 1) == std::pair(5.0, 5.0));
+  CHECK(restored(7, 2) == std::pair(7.0, 7.0));
+  CHECK(restored(8, 3) == std::pair(8.0, 8.0));
+}
