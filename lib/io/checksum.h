@@ -12,7 +12,7 @@ class Checksum {
   std::uint64_t value() const;
 
  private:
-  alignas(64) std::byte state_[576];   // of xxhash.h, which is long
+  alignas(64) std::byte state_[576];   // an XXH3_state_t, without a long header
 };
 
 }   // namespace tapedeck

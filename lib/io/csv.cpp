@@ -174,8 +174,8 @@ class Cells {
 // What separates numbers is no part of one, nor of a quote or line.
 void check(const CsvOptions& options) {
   const char c = options.separator;
-  const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  if (is_letter || std::string_view("+-.\"\r\n\0", 7).find(c) != std::string_view::npos)
+  const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  if (is_alphanumeric || std::string_view("+-.\"\r\n\0", 7).find(c) != std::string_view::npos)
     throw_error<ArgumentError>(
         "load_csv: the separator is '{}', which may be a part of numbers, quotes or lines; use one such as "
         "',', ';' or '\\t'",

@@ -196,7 +196,7 @@ class HeaderReader {
   const FileName& file_;
   const std::string& text_;
   SafetensorsHeader header_;
-  bool has_own_ = false;   // notes of the library, by tensors
+  bool has_own_ = false;   // the library's own keys, so that it has written the file
   std::string_view version_, header_checksum_;
   std::unordered_map<std::string_view, std::string_view> checksums_, dtypes_;
 };

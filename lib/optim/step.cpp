@@ -108,8 +108,8 @@ void Optimizer::State::try_step(std::span<Update> all, std::size_t i, const Step
   Tensor x = u.is_half() ? own[kMaster] : value;
   if (rule.by_rows()) {
     if (!u.is_half()) x = copy_of(x);
-    for (std::size_t i = 0; i < kMaxSlots; ++i)
-      if (own[i].defined()) make_own(own[i]);
+    for (std::size_t k = 0; k < kMaxSlots; ++k)
+      if (own[k].defined()) make_own(own[k]);
     change(x, own, u, s);
   } else {
     change_by_tensors(x, own, u, s);

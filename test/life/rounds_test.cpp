@@ -193,7 +193,7 @@ std::vector<Named> training_objects() {
       {"Optimizer with transformations and a schedule",
        [] {
          const Variable v(ones({4}));
-         Adam adam({.learning_rate = 0.1});
+         Adam adam({.learning_rate = schedule::cosine({.initial = 0.1, .steps = 10})});
          adam.add_transform(transforms::clip_global_norm(1.0));
          for (int i = 0; i < 2; ++i)
            adam.minimize([&] { return quadratic(v); });

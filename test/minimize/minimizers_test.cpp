@@ -116,7 +116,6 @@ TEST_CASE("Newton's method refuses a step to a higher value with a smaller slope
   CHECK(std::is_sorted(values.rbegin(), values.rend()));
 }
 
-// The value is 1 up to rounding: some of the starts have a smaller one than the minimum.
 TEST_CASE("Newton's method does not go between two points of one value", "[minimizers]") {
   const auto f = [](const Tensor& x) {
     return 5.0 * sum(log(1.0 + square(x)));
@@ -128,6 +127,7 @@ TEST_CASE("Newton's method does not go between two points of one value", "[minim
   }
 }
 
+// The value is 1 up to rounding: some of the starts have a smaller one than the minimum.
 TEST_CASE("Newton's method goes on where rounding hides that the value falls", "[minimizers]") {
   for (int i = 1; i <= 1000; ++i) {
     const Minimum m = minimize_newton([](const Tensor& x) { return sum(exp(x) - x); },

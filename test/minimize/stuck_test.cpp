@@ -122,7 +122,7 @@ TEST_CASE("a search that fails loses no lower value that it has seen", "[minimiz
   CHECK(reported.size() == static_cast<std::size_t>(m.iterations));
 }
 
-TEST_CASE("an exception of the function leaves the variables as they were", "[minimizers]") {
+TEST_CASE("an exception of the function leaves the start as it was", "[minimizers]") {
   for (int by_lbfgs = 0; by_lbfgs < 1 + has_lbfgs(); ++by_lbfgs)
     for (int last = 1; last < 12; ++last) {
       const Variable w(tensor({-1.2, 1.0}, DType::f64));

@@ -414,7 +414,9 @@ TEST_CASE("values and derivatives at ends of domains are the limits", "[edges]")
   CHECK(compared == std::size(table));
 }
 
-TEST_CASE("derivatives of powers with exponent 0 are 0, and of negative numbers in the exponent", "[edges]") {
+TEST_CASE(
+    "the slope of pow is 0 in a base with exponent 0, and in the exponent of a base that is not above 0",
+    "[edges]") {
   const std::vector<const Op*> ops = ops_of(2);
   const auto op = std::find_if(ops.begin(), ops.end(), [](const Op* o) { return o->name == "pow"; });
   REQUIRE(op != ops.end());
