@@ -35,10 +35,8 @@ class Scheduled {
 
  private:
   TAPEDECK_EXPORT void check() const;   // that there is a function
-  template <class F> static Schedule tied(F f) {
-    if constexpr (requires { static_cast<bool>(f); }) {
-      if (!f) return {};
-    }
+  static Schedule tied(std::function<double()> f) {
+    if (!f) return {};
     return [f = std::move(f)](std::int64_t) { return f(); };
   }
 
