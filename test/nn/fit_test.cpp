@@ -16,6 +16,7 @@
 #include "tapedeck/training.h"
 #include "tapedeck/training_log.h"
 #include "temporary_folder.h"
+#include "warnings.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -691,8 +692,7 @@ TEST_CASE("fit does not save what it trains outside of the network", "[fit]") {
 }
 
 TEST_CASE("fit: a loss of all pairs of rows is warned of once", "[fit]") {
-  std::vector<std::string> warnings;
-  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  const Warnings warnings;
   const auto train = [](const Tensor& y) {
     const nn::Dense line(4, 1, {.seed = 1});
     GradientDescent descent({.learning_rate = 0.1});
@@ -701,10 +701,9 @@ TEST_CASE("fit: a loss of all pairs of rows is warned of once", "[fit]") {
             {.epochs = 3, .batch = 4, .progress = nn::FitProgress::silent});
   };
   train(ones({8, 1}));
-  CHECK(warnings.empty());
+  CHECK(warnings.texts.empty());
   train(ones({8}));
-  set_warning_handler({});
-  CHECK(warnings ==
+  CHECK(warnings.texts ==
         std::vector<std::string>{
             "fit: the loss is f32[4,4], more elements than labels or predictions have: labels f32[4] "
             "broadcast with predictions f32[4,1]; reshape one of them"});

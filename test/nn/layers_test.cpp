@@ -8,6 +8,7 @@
 #include "tapedeck/nn.h"
 #include "tapedeck/safetensors.h"
 #include "tapedeck/tapedeck.h"
+#include "warnings.h"
 
 using namespace tapedeck;
 
@@ -167,17 +168,16 @@ TEST_CASE("normalizing layers are those of torch") {
 }
 
 TEST_CASE("a batch of one row leaves running statistics as they are, and warns") {
-  std::vector<std::string> warnings;
-  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  const test::Warnings warnings;
   const nn::BatchNorm norm(3);
   norm(random::normal({8, 3}, kKey), {.training = true});
   const std::vector<double> mean = norm.mean.value().to_vector(),
                             variance = norm.variance.value().to_vector();
-  CHECK(warnings.empty());
+  CHECK(warnings.texts.empty());
   CHECK(norm(random::normal({1, 3}, kKey), {.training = true}).to_vector() == std::vector<double>(3, 0));
-  set_warning_handler({});
-  REQUIRE(warnings.size() == 1);
-  CHECK_THAT(warnings[0], Catch::Matchers::StartsWith("batch_norm: in training a batch of one element"));
+  REQUIRE(warnings.texts.size() == 1);
+  CHECK_THAT(warnings.texts[0],
+             Catch::Matchers::StartsWith("batch_norm: in training a batch of one element"));
   CHECK(norm.mean.value().to_vector() == mean);
   CHECK(norm.variance.value().to_vector() == variance);
 }

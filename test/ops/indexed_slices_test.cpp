@@ -6,6 +6,7 @@
 
 #include "case.h"
 #include "values.h"
+#include "warnings.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -25,17 +26,6 @@ Gradient gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor
   tape.watch(x);
   return tape.gradient(f(x), x);
 }
-
-/// Collects warnings during its lifetime.
-class Warnings {
- public:
-  Warnings() {
-    set_warning_handler([this](std::string_view text) { texts.emplace_back(text); });
-  }
-  ~Warnings() { set_warning_handler({}); }
-  Warnings(const Warnings&) = delete;
-  std::vector<std::string> texts;
-};
 
 }   // namespace
 

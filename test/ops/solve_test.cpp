@@ -9,6 +9,7 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
+#include "warnings.h"
 
 using namespace tapedeck;
 
@@ -131,13 +132,11 @@ TEST_CASE("second derivatives of determinants, also of singular and nearly singu
 
 // On a thread of its own, since a thread is warned once.
 TEST_CASE("derivatives of a determinant do not warn of the rule's own tape", "[solve]") {
-  std::vector<std::string> warnings;
-  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  const test::Warnings warnings;
   std::thread([] {
     (void)hessian([](const Tensor& at) { return det(at); }, samples::f64({{1, 2}, {2, 4}}));
   }).join();
-  set_warning_handler({});
-  CHECK(warnings == std::vector<std::string>{});
+  CHECK(warnings.texts == std::vector<std::string>{});
 }
 
 TEST_CASE("determinants of matrices of any rank have derivatives of any order", "[solve]") {

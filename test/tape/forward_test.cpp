@@ -4,6 +4,7 @@
 
 #include "tapedeck/op.h"
 #include "tapedeck/tapedeck.h"
+#include "warnings.h"
 
 using namespace tapedeck;
 
@@ -118,12 +119,10 @@ TEST_CASE("tangents of one primal add up", "[forward]") {
 }
 
 TEST_CASE("what has no derivative has no tangent", "[forward]") {
-  std::vector<std::string> warnings;
-  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  const test::Warnings warnings;
   const Tensor n = tensor({1, 2});
   const ForwardAccumulator forward({n, kX}, {n, kX});
-  set_warning_handler({});
-  CHECK(warnings ==
+  CHECK(warnings.texts ==
         std::vector<std::string>{"forward accumulator: a primal is i32, which has no derivative"});
   CHECK_FALSE(forward.jvp(n).defined());
   CHECK_FALSE(forward.jvp(astype(kX, DType::i32)).defined());

@@ -9,6 +9,7 @@
 #include "ops/odd_ops.h"
 #include "tapedeck/debug.h"
 #include "values.h"
+#include "warnings.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -17,15 +18,6 @@ namespace {
 
 double value(const Gradient& g) { return g.dense().item(); }
 bool is_none(const Gradient& g) { return !g.defined(); }
-
-/// Collects the warnings during its lifetime.
-struct Warnings {
-  Warnings() {
-    set_warning_handler([this](std::string_view text) { texts.emplace_back(text); });
-  }
-  ~Warnings() { set_warning_handler({}); }
-  std::vector<std::string> texts;
-};
 
 }   // namespace
 
