@@ -242,6 +242,7 @@ class Loop {
   void check_in_network() const;
   void open_folder();
   void begin();
+  bool is_complete() const { return state_.at.stopped || state_.at.epoch >= options_.epochs; }
   void train_epoch();
   random::Key key_of_batch(std::int64_t n) const;
   void train_batch(const Batch& batch);
@@ -344,16 +345,15 @@ void Loop::begin() {
   resumed_at_ = state_.at.steps;
   saved_ = {state_.at.epoch, state_.at.batch};
   TrainingLog* log = options_.log;
-  const bool is_complete = state_.at.stopped || state_.at.epoch >= options_.epochs;
-  if (log && !is_complete && state_.at.log_size >= 0 && state_.at.log_size < log->size())
+  if (log && !is_complete() && state_.at.log_size >= 0 && state_.at.log_size < log->size())
     log->truncate(state_.at.log_size);
-  progress_.resume(state_.at.steps, is_complete);
+  progress_.resume(state_.at.steps, is_complete());
 }
 
 FitReport Loop::run() {
   const auto began = std::chrono::steady_clock::now();
   begin();
-  while (!stop_ && !state_.at.stopped && state_.at.epoch < options_.epochs)
+  while (!stop_ && !is_complete())
     train_epoch();
   save();
   if (state_.keeps_best) restore_best();

@@ -96,6 +96,7 @@ Tensor in_table(const tapedeck::BatchNorm& batch, double n, Replica replica) {
 
 struct Moments {
   Tensor mean, variance;
+  double n;   // elements of a channel
 };
 // Of all parts: Chan, Golub and LeVeque 1979.
 Moments of_all_parts(const Tensor& table, std::int64_t channels) {
@@ -105,7 +106,7 @@ Moments of_all_parts(const Tensor& table, std::int64_t channels) {
   const Tensor means = columns(0, channels), n = columns(2 * channels, 1), all = sum(n);
   const Tensor mean = sum(means * n, {0}) / all;
   const Tensor squares = sum(columns(channels, channels) + n * square(means - mean), {0});
-  return {mean, squares / maximum(all - 1, 1)};
+  return {mean, squares / maximum(all - 1, 1), all.item()};
 }
 
 }   // namespace
@@ -136,21 +137,20 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
           "DataLoader");
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
+      if (!(m.n > 1)) return;   // which have no variance
       const auto move = [&](const Variable& running, const Tensor& now) {
         running.assign(momentum * running.value() + (1 - momentum) * astype(now, running.dtype()));
       };
       move(mean, m.mean), move(variance, m.variance);
     };
+    const Moments own = {batch.mean, batch.variance, static_cast<double>(x.size() / channels)};
     if (!is_shared(mean)) {
-      if (x.size() > channels) follow({batch.mean, batch.variance});
+      follow(own);
     } else {
       Communicator& all = *thread_state.communicator;
-      const auto n = static_cast<double>(x.size() / channels);
-      all.sum(in_table(batch, n, all.replica()),
+      all.sum(in_table(batch, own.n, all.replica()),
               {"batch_norm", "layer", &mean.cell(), [&](const Tensor& table) {
-                 if (sum(slice(table, {0, 2 * channels}, {table.shape()[0], 1})).item() > 1)
-                   follow(table.shape()[0] == 1 ? Moments{batch.mean, batch.variance}
-                                                : of_all_parts(table, channels));
+                 follow(table.shape()[0] == 1 ? own : of_all_parts(table, channels));
                }});
     }
     return detail::noted(this, "BatchNorm", std::move(batch.y));

@@ -260,8 +260,7 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
         !is_free && at->second != v)
       throw_error<ArgumentError>(
           "variables_to_restore: two variables have the name \"{}\"; give them names of their own, or add "
-          "the "
-          "average to a Checkpoint, which has paths",
+          "the average to a Checkpoint, which has paths",
           at->first);
   return result;
 }

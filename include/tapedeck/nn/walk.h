@@ -66,7 +66,7 @@ concept MapEntry = requires(T& x) {
   { x.first } -> std::convertible_to<std::string_view>;
   x.second;
 };
-/// Called with a tensor, but its members cannot be seen: a class with a constructor or private members.
+/// Called as a layer is, but its members cannot be seen: a class with a constructor or private members.
 template <class T>
 concept ClosedLayer = std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> &&
                       (std::invocable<T&, const Tensor&> || std::invocable<T&, const Tensor&, const Run&>);
