@@ -28,7 +28,7 @@ namespace {
 using detail::Block;
 using detail::Bytes;
 
-constexpr bool kReuse = !kAddressSanitizer && !kThreadSanitizer;   // reuse would hide a use after free
+constexpr bool kReuse = !kSanitized;   // reuse would hide a use after free
 
 // Large buffers begin at different places of their pages, since a load waits for an earlier store at the same
 // place of another page, as if it were the same address.

@@ -60,9 +60,7 @@ TEST_CASE("a tensor that is refused lets no tensor of another thread be refused"
         (void)megabytes(4);
       } catch (const OutOfMemory&) {}
   });
-  const int tries = kAddressSanitizer || kThreadSanitizer
-                        ? 250
-                        : 2000;   // which is often enough to meet a refusal by chance
+  const int tries = kSanitized ? 250 : 2000;   // which is often enough to meet a refusal by chance
   int made = 0;
   for (int i = 0; i < tries; ++i)
     try {

@@ -243,7 +243,7 @@ TEST_CASE("the buffer cache keeps what its limit allows", "[memory]") {
 }
 
 TEST_CASE("a large buffer takes no more memory with the system's large pages", "[memory]") {
-  if (kAddressSanitizer || kThreadSanitizer) return;   // they keep memory themselves
+  if (kSanitized) return;   // they keep memory themselves
   release_buffers();
   const long before = resident_pages(), page = sysconf(_SC_PAGESIZE);
   constexpr std::int64_t n = (1 << 23) + 17;

@@ -16,7 +16,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-constexpr bool kMemoryIsReused = !kAddressSanitizer && !kThreadSanitizer;
+constexpr bool kMemoryIsReused = !kSanitized;
 constexpr std::int64_t kMega = 1 << 20;
 
 using Tensors = std::vector<Tensor>;

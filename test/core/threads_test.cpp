@@ -170,7 +170,7 @@ TEST_CASE("tensors outlive the thread that made them", "[threads]") {
 }
 
 TEST_CASE("a thread that only makes a tensor leaves the rest of its memory to others", "[threads][memory]") {
-  if (kAddressSanitizer || kThreadSanitizer) return;   // they keep memory themselves
+  if (kSanitized) return;   // they keep memory themselves
   const auto rounds = [](int n) {
     for (int i = 0; i < n; ++i) {
       Tensor x;

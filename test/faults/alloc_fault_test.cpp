@@ -29,7 +29,7 @@ using namespace tapedeck::test;
 namespace {
 
 using Tensors = std::vector<Tensor>;
-constexpr bool kBlocksAreReused = !kAddressSanitizer && !kThreadSanitizer;
+constexpr bool kBlocksAreReused = !kSanitized;
 
 // Handles of tensors come from slabs, whose free handles the thread keeps. To count free handles, take them
 // until the library allocates another slab; all but a few stay taken.

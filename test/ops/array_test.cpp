@@ -164,7 +164,7 @@ TEST_CASE("elements go to their places whatever the shape", "[array]") {
   std::mt19937 engine(5);
   const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(engine() % n); };
   const std::int64_t extents[] = {1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67, 130};
-  for (int i = 0; i < (kAddressSanitizer || kThreadSanitizer ? 60 : 400); ++i) {
+  for (int i = 0; i < (kSanitized ? 60 : 400); ++i) {
     Shape shape;
     for (std::int64_t d = below(5); d >= 0; --d) {
       const std::int64_t extent = extents[below(std::size(extents))];

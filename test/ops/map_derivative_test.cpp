@@ -266,8 +266,8 @@ TEST_CASE("derivatives of maps replay with the same bits", "[map]") {
 
 TEST_CASE("stacked directions and recorded gradients of maps have the same bits on any number of threads",
           "[map][threads]") {
-  const Tensors x = {uniform({kAddressSanitizer || kThreadSanitizer ? 160 : 300, 211}, 0.3, 1.2),
-                     uniform({211}, -0.5, 0.8, 1), uniform({}, 0.5, 1, 2)};
+  const Tensors x = {uniform({kSanitized ? 160 : 300, 211}, 0.3, 1.2), uniform({211}, -0.5, 0.8, 1),
+                     uniform({}, 0.5, 1, 2)};
   const auto all = [&] {
     const auto of_factors = [&](const Tensor& t) {   // three rows, each of the sum over all elements
       const Tensors y = with_map({x[0] * t[0], x[1] * t[1], x[2] * t[2]});

@@ -227,7 +227,7 @@ TEST_CASE("maps of shifted operands replay with the same bits", "[map]") {
 }
 
 TEST_CASE("maps of shifted operands give the same bits on any number of threads", "[map][threads]") {
-  const std::int64_t rows = kAddressSanitizer || kThreadSanitizer ? 170 : 500;
+  const std::int64_t rows = kSanitized ? 170 : 500;
   const std::vector<Tensors> inputs = {{uniform({rows * 401 + 3}, -1, 1), uniform({}, 0.5, 1, 1)},
                                        {uniform({rows, 401}, -1, 1), uniform({401}, 0.5, 1, 1)},
                                        {uniform({3, rows * 133 + 1}, -1, 1), uniform({3, 1}, 0.5, 1, 1)}};

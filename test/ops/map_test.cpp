@@ -505,7 +505,7 @@ TEST_CASE("an input of a map without a tangent adds nothing, though its slope is
 }
 
 TEST_CASE("maps give the same bits on any number of threads", "[map][threads]") {
-  const std::int64_t rows = kAddressSanitizer || kThreadSanitizer ? 170 : 500, longest = rows * 401 + 3;
+  const std::int64_t rows = kSanitized ? 170 : 500, longest = rows * 401 + 3;
   const std::vector<Tensors> inputs = {
       {uniform({longest}, -1, 1), uniform({longest}, 0.5, 2, 1), uniform({}, 0.5, 1, 2)},
       {uniform({rows, 401}, -1, 1), uniform({401}, 0.5, 2, 1), uniform({rows, 1}, 0.5, 1, 2)},

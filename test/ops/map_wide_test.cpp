@@ -146,7 +146,7 @@ TEST_CASE(
 
 TEST_CASE("wide maps give the same bits on any number of threads, and for elements anywhere",
           "[map][threads]") {
-  const Tensors x = sixteen({kAddressSanitizer || kThreadSanitizer ? 160 : 300, 211}, {211}, DType::f64);
+  const Tensors x = sixteen({kSanitized ? 160 : 300, 211}, {211}, DType::f64);
   const Tensors one = values_and_gradients(with_map, x);
   set_num_threads(2);
   const Tensors two = values_and_gradients(with_map, x);

@@ -17,9 +17,8 @@ using namespace tapedeck::test;
 namespace {
 
 constexpr std::int64_t kLarge =
-    kThreadSanitizer ? 150'000 : 200'000;   // elements of the largest input or output
-constexpr int kEnough =
-    kAddressSanitizer || kThreadSanitizer ? 1 : 3;   // the number of large inputs for each op
+    kThreadSanitizer ? 150'000 : 200'000;     // elements of the largest input or output
+constexpr int kEnough = kSanitized ? 1 : 3;   // the number of large inputs for each op
 
 /// Resets to one thread.
 struct Threads {
@@ -306,7 +305,7 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
             }
             most = std::max(most, largest_of(shapes_of(x)));
           });
-        if (!kAddressSanitizer && !kThreadSanitizer) CHECK(refused <= refused_inputs(op.name));
+        if (!kSanitized) CHECK(refused <= refused_inputs(op.name));
         INFO("no sample can be enlarged: make a case in large_cases");
         CHECK((most >= kLarge / 2 || large_cases().contains(op.name)));
       }
