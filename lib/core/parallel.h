@@ -8,11 +8,11 @@ namespace tapedeck {
 /// Less than `least` in all, about forty microseconds, is not worth waking threads for.
 struct Cut {
   std::int64_t piece, least;
+  static constexpr std::int64_t kMostPieces = 128;
 
   /// The piece size for n elements; it grows with n.
   std::int64_t piece_of(std::int64_t n) const {
-    constexpr std::int64_t most = 128;   // pieces
-    return n < least ? n : (n / most / piece + 1) * piece;
+    return n < least ? n : (n / kMostPieces / piece + 1) * piece;
   }
 };
 /// The same for items of `size` elements each.

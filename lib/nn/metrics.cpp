@@ -207,7 +207,7 @@ Perplexity::Perplexity() : MeanOf("perplexity", losses_of_words, std::exp) {}
 // The totals of each class: its examples, its predictions, and those of both.
 FScore::FScore(std::string name, double beta, const ClassScoreOptions& options)
     : Totals(with_threshold(name, options.threshold), 3 * checked_classes(name, options.classes)),
-      recall_part_(std::isinf(beta) ? 1 : beta * beta / (1 + beta * beta)),
+      recall_part_(1 / (1 + 1 / (beta * beta))),   // also of 0, ∞ and numbers whose square overflows
       options_(options) {
   if (!(beta >= 0)) throw_error<ArgumentError>("{}: beta is {}; use 0 or more", name, beta);
 }

@@ -31,6 +31,21 @@ bool matches(std::string_view name, std::string_view pattern) {
 }   // namespace
 
 namespace detail {
+namespace {
+thread_local Pointee* innermost = nullptr;
+}
+
+Pointee::Pointee(const void* address, std::string_view type, const std::string& path)
+    : address_(address), type_(type), outer_(innermost) {
+  for (const Pointee* p = outer_; p; p = p->outer_)
+    if (p->address_ == address && p->type_ == type)
+      throw_error<ArgumentError>(
+          "network: member \"{}\" points back to a layer that holds it; make it a std::weak_ptr, which is "
+          "passed over",
+          path);
+  innermost = this;
+}
+Pointee::~Pointee() { innermost = outer_; }
 
 struct Collector::State {
   std::string pattern;

@@ -141,6 +141,12 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
     })[0];
   const RecordingScope unrecorded(nullptr);
   const Tensor wide = to_average(weight), product = to_average(value) * wide;
+  if (product.shape() != value.shape())
+    throw_error<ShapeError>("{}: the weight, {}, does not broadcast to the value, {}", kWeighted,
+                            weight.spec(), value.spec());
+  if (numerator_.defined() && product.shape() != numerator_.shape())
+    throw_error<ShapeError>("{}: the value is {}, those before had the shape {}", kWeighted, value.spec(),
+                            numerator_.shape());
   const auto after = [&](const Tensor& average, const Tensor& next) {
     return moved(average.defined() ? average : zeros(next.shape(), next.dtype()), next, decay_);
   };

@@ -21,6 +21,9 @@ void check_rule(const UpdateRule& rule) {
                                by_tensors ? "by rows and by tensors" : "neither by rows nor by tensors");
   if (static_cast<bool>(rule.measure) != (rule.scale != nullptr))
     throw_error<ArgumentError>("{}: the rule has one of measure and scale; use both or none", rule.name);
+  if (rule.measure && ((rule.rows.f32 && !rule.measure.f32) || (rule.rows.f64 && !rule.measure.f64)))
+    throw_error<ArgumentError>("{}: the rule's measure does not take all dtypes that its rows take",
+                               rule.name);
   for (const HyperparameterSpec& spec : named(rule.hyperparameters))
     if (!spec.domain.contains)
       throw_error<ArgumentError>("{}: hyperparameter {} has no domain", rule.name, spec.name);
@@ -125,8 +128,12 @@ Optimizer::State::State(const UpdateRule& r, std::span<const Hyperparameter> giv
 Hyperparameters Optimizer::State::values() const {
   Hyperparameters h = {};
   for (std::size_t i = 0; i < hyperparameters.size(); ++i) {
-    h[i] = hyperparameters[i].at(iterations);
-    if (hyperparameters[i].varies()) checked(rule, i, h[i]);
+    if (!hyperparameters[i].varies()) {
+      h[i] = hyperparameters[i].at(iterations);
+      continue;
+    }
+    const Scheduled schedule = hyperparameters[i];   // which may set the hyperparameter
+    h[i] = checked(rule, i, schedule.at(iterations));
   }
   return h;
 }

@@ -297,7 +297,14 @@ Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOpt
       Optimizer::compute_gradients([&] { return scale(value = loss()); }, options);
   const auto step = [this, &optimizer, global_step](std::span<const GradientAndVariable> scaled) {
     std::vector<GradientAndVariable> unscaled(scaled.begin(), scaled.end());
-    if (unscale(unscaled)) optimizer.apply_gradients(unscaled, global_step);
+    const LossScale before = *this;
+    if (!unscale(unscaled)) return;
+    try {
+      optimizer.apply_gradients(unscaled, global_step);
+    } catch (...) {   // among replicas others may have counted since
+      if (!thread_state.communicator) *this = before;
+      throw;
+    }
   };
   if (thread_state.trace)
     act(

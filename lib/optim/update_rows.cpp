@@ -12,7 +12,6 @@ namespace tapedeck {
 namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 16};   // elements
-constexpr std::size_t kMostPieces = 128;   // that a Cut makes
 
 template <class T>
 UpdateRow<T> part_of(const UpdateRow<T>& row, std::int64_t first, std::int64_t n, const T* g) {
@@ -124,7 +123,7 @@ void update_rows(Tensor& x, std::span<Tensor> slots, const StepGradient& g, cons
 
 RowSums measure_rows(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g,
                      const Step& step) {
-  RowSums parts[kMostPieces] = {}, sums = {};
+  RowSums parts[Cut::kMostPieces] = {}, sums = {};
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     each_row<T>(x, slots, g, step, [&, run = of_type<T>(rows)](const UpdateRow<T>& row, std::int64_t piece) {

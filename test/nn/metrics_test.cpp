@@ -432,3 +432,9 @@ TEST_CASE("scores of one class are no classes", "[metrics]") {
                       Catch::Contains("use a binary metric, such as BinaryAccuracy"));
   CHECK(value_of(nn::BinaryAccuracy(), right, wrong) == 0);
 }
+
+TEST_CASE("an FScore of a large beta is the recall, and of a small one the precision", "[metrics]") {
+  const Tensor labels = tensor({1, 1, 1, 0}), predictions = tensor({1, 0, 0, 1});
+  CHECK(value_of(nn::FScore(1e200), labels, predictions) == value_of(nn::Recall(), labels, predictions));
+  CHECK(value_of(nn::FScore(1e-200), labels, predictions) == value_of(nn::Precision(), labels, predictions));
+}

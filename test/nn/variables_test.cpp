@@ -220,6 +220,28 @@ TEST_CASE("a copy that could not have all of its members for itself is refused")
     CHECK(after[i].variable == before[i].variable);
 }
 
+TEST_CASE("a network that points back to itself is refused, unless by a std::weak_ptr") {
+  struct Child;
+  struct Parent {
+    nn::Dense dense{2, 2, kKey};
+    std::shared_ptr<Child> child = {};
+  };
+  struct Child {
+    std::shared_ptr<Parent> strong = {};
+    std::weak_ptr<Parent> weak = {};
+  };
+  const auto parent = std::make_shared<Parent>();
+  parent->child = std::make_shared<Child>();
+  parent->child->weak = parent;
+  CHECK(nn::variables(*parent).size() == 2);
+  parent->child->strong = parent;
+  CHECK_THROWS_WITH(nn::variables(*parent),
+                    "network: member \"child/strong/child\" points back to a layer that holds it; make it a "
+                    "std::weak_ptr, which is passed over");
+  parent->child->strong = nullptr;
+  CHECK(nn::variables(*parent).size() == 2);
+}
+
 TEST_CASE("checkpoints and optimizers take the variables of a network") {
   const test::TemporaryFolder folder;
   const std::string path = folder / "net.safetensors";

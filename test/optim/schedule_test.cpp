@@ -198,3 +198,18 @@ TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
   nadam.set_hyperparameter("learning_rate", 0.5);
   CHECK(nadam.hyperparameter("learning_rate") == 0.5);
 }
+
+TEST_CASE("a schedule may replace itself", "[optimizer]") {
+  const Variable x(tensor(0.0, DType::f64));
+  const Tensor one = tensor(1.0, DType::f64);
+  GradientDescent descent({.learning_rate = 1.0});
+  const std::string name = "learning_rate";
+  const std::vector<double> rates = {4, 2};
+  descent.set_hyperparameter(name, [&descent, name, rates](std::int64_t) {
+    descent.set_hyperparameter(name, rates[1]);
+    return rates[0];
+  });
+  descent.apply_gradients({{one, x}});
+  descent.apply_gradients({{one, x}});
+  CHECK(x.value().item() == -6);
+}

@@ -353,3 +353,26 @@ TEST_CASE("an accumulator refuses gradients that do not fit", "[optimizer]") {
       ShapeError);
   CHECK(sums.count() == 0);
 }
+
+TEST_CASE("a loss scale does not count a step that its optimizer refuses", "[optimizer]") {
+  const Variable w(ones({1}), {.name = "w"});
+  GradientDescent descent({.learning_rate = 1.0});
+  descent.add_transform([](std::span<GradientAndVariable>, std::int64_t) { throw ArgumentError("no"); });
+  LossScale scale({.initial = 8, .growth_interval = 1});
+  CHECK_THROWS_WITH(scale.minimize(descent, [&] { return w.value() * 2; }), "no");
+  CHECK(scale.value() == 8);
+  CHECK(scale.state().scalars[1].value == 0);   // good
+}
+
+TEST_CASE("a weighted average has one shape, that of its values", "[optimizer]") {
+  WeightedMovingAverage average(0.5);
+  CHECK(message_of<ShapeError>([&] {
+          average.update(ones({3}), ones({2, 3}));
+        }) == "weighted_moving_average: the weight, f32[2,3], does not broadcast to the value, f32[3]");
+  CHECK(average.state().tensors.empty());
+  average.update(ones({3}), tensor(2.0));
+  CHECK(message_of<ShapeError>([&] {
+          average.update(ones({2, 3}), tensor(2.0));
+        }) == "weighted_moving_average: the value is f32[2,3], those before had the shape [3]");
+  CHECK(average.update(full({3}, 4), tensor(2.0)).to_vector() == std::vector<double>{3, 3, 3});
+}

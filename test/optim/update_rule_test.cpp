@@ -207,6 +207,14 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
         "r: the rule changes variables by rows and by tensors; use one");
   CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .measure = kNormalised.measure}) ==
         "r: the rule has one of measure and scale; use both or none");
+  CHECK(
+      error_of(UpdateRule{
+          .name = "r", .rows = kCounting.rows, .measure = kNormalised.measure, .scale = kNormalised.scale}) ==
+      "r: the rule's measure does not take all dtypes that its rows take");
+  CHECK(error_of(UpdateRule{.name = "r",
+                            .prepare = [](Step& s) { s.rows = {.f32 = kCounting.rows.f32}; },
+                            .rows = kCounting.rows}) ==
+        "r: the rule's prepare chose rows without a function of f64, for \"x\"");
   CHECK(error_of(UpdateRule{.name = "r", .hyperparameters = {{"a"}}, .rows = kCounting.rows}) ==
         "r: hyperparameter a has no domain");
   CHECK(error_of(UpdateRule{.name = "r",

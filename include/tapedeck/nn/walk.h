@@ -99,6 +99,24 @@ concept HasBase = BeginsWith<T, AnyBase<T>> && !BeginsWith<T, NoBase>;
 
 template <class T> void walk(T& x, const std::string& path, const Visit& visit);
 
+/// What a pointer points to, while it is walked. Throws ArgumentError where that is walked already.
+class TAPEDECK_EXPORT Pointee {
+ public:
+  Pointee(const void* address, std::string_view type, const std::string& path);
+  ~Pointee();
+  Pointee(const Pointee&) = delete;
+  Pointee& operator=(const Pointee&) = delete;
+
+ private:
+  const void* address_;
+  std::string_view type_;   // a struct and its first member have one address
+  Pointee* outer_;
+};
+template <class T> void walk_pointee(T& x, const std::string& path, const Visit& visit) {
+  const Pointee pointee(&x, type_name<std::remove_const_t<T>>(), path);
+  walk(x, path, visit);
+}
+
 /// In a handler: an error from a layer of the network that is walked says the layer's path from then on.
 TAPEDECK_EXPORT void name_failing_layer(const std::function<void(const Visit&)>& walk);
 
@@ -172,10 +190,10 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
       if (x) {
         const SharedMemberOf shared(x);
         visit({path, {}, x.get(), nullptr, &shared});
-        walk(*x, path, visit);
+        walk_pointee(*x, path, visit);
       }
   } else if constexpr (PointsToMember<T>) {
-    if (x) walk(*x, path, visit);
+    if (x) walk_pointee(*x, path, visit);
   } else if constexpr (TupleOfMembers<Mutable>) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (walk(std::get<I>(x), join(path, std::to_string(I)), visit), ...);
