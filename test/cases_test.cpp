@@ -7,6 +7,8 @@
 #include "case.h"
 #include "ops/odd_ops.h"
 
+namespace cases_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -561,3 +563,5 @@ TEST_CASE("cases: errors", "[cases][errors]") {
         "forward accumulator: primal 1, f32[], is given several times; add its tangents up");
   });
 }
+
+}   // namespace cases_test

@@ -4,6 +4,8 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/tapedeck.h"
 
+namespace errors_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -353,3 +355,5 @@ TEST_CASE("texts: variables and accumulators", "[errors]") {
   CHECK(dtype_error([] { const ForwardAccumulator forward(f4, ones({4}, DType::f64)); }) ==
         "forward accumulator: the primal is f32[4], its tangent f64[4]; use astype");
 }
+
+}   // namespace errors_test

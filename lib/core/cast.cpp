@@ -16,7 +16,7 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
+constexpr std::int64_t kCastGrain = 1 << 16;   // least elements per thread
 
 // Whole vectors of f16 and bf16: the number of elements done, which is n with those of AVX-512.
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -145,7 +145,7 @@ void convert_elements(DType from, const void* x, DType to, void* y, std::int64_t
 
 void cast(const Tensor& x, Tensor& y) {
   const std::int64_t from = size_of(x.dtype()), to = size_of(y.dtype());
-  parallel_for(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(x.size(), kCastGrain, [&](std::int64_t begin, std::int64_t end) {
     convert_elements(x.dtype(), x.raw() + begin * from, y.dtype(), y.raw() + begin * to, end - begin);
   });
 }

@@ -45,12 +45,12 @@ Tensors any_like(const Tensors& x) {
   return all;
 }
 
-using Number = std::complex<double>;
+using ComplexNumber = std::complex<double>;
 
 /// The largest magnitude among b's finite elements.
 double largest(const Tensor& b) {
   double most = 0;
-  for (const Number& v : b.to_vector<Number>())
+  for (const ComplexNumber& v : b.to_vector<ComplexNumber>())
     if (std::isfinite(std::abs(v))) most = std::max(most, std::abs(v));
   return most;
 }
@@ -59,14 +59,14 @@ double largest(const Tensor& b) {
 /// is NaN.
 std::string difference(std::string_view what, const Tensor& a, const Tensor& b, double tolerance,
                        double floor) {
-  const auto is_nan = [](Number z) { return std::isnan(z.real()) || std::isnan(z.imag()); };
+  const auto is_nan = [](ComplexNumber z) { return std::isnan(z.real()) || std::isnan(z.imag()); };
   if (a.shape() != b.shape()) return fmt::format("{} is {}, not {}", what, a.spec(), b.spec());
-  const std::vector<Number> u = a.to_vector<Number>(), v = b.to_vector<Number>();
+  const std::vector<ComplexNumber> u = a.to_vector<ComplexNumber>(), v = b.to_vector<ComplexNumber>();
   for (std::size_t i = 0; i < u.size(); ++i) {
     if (u[i] == v[i] || (is_nan(u[i]) && is_nan(v[i])) ||
         std::abs(u[i] - v[i]) <= std::max(tolerance * std::abs(v[i]), floor))
       continue;
-    const auto text = [&](Number z) {
+    const auto text = [&](ComplexNumber z) {
       return is_complex(b.dtype()) ? fmt::format("{:.17g}{:+.17g}i", z.real(), z.imag())
                                    : fmt::format("{:.17g}", z.real());
     };

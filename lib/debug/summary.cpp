@@ -9,9 +9,9 @@
 namespace tapedeck {
 namespace {
 
-class Table {
+class SummaryTable {
  public:
-  explicit Table(const Listing& listing) : listing_(listing), tape_(listing.tape()) {
+  explicit SummaryTable(const Listing& listing) : listing_(listing), tape_(listing.tape()) {
     for (const Slot s : listing.sources()) {
       const std::string* variable = listing.variable(s);
       names_[s] = fmt::format("{} {}", variable ? *variable : "watched", tape_.spec(s));
@@ -67,7 +67,7 @@ class Table {
 
 std::string summary(const GradientTape& tape) {
   const Listing listing(tape.tape(), "summary");
-  return Table(listing).text();
+  return SummaryTable(listing).text();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "tape/variable.h"
 
 namespace tapedeck {
+namespace update_rules {   // since hyperparameters and optimizers have the same names
 namespace {
 
 using namespace domains;
@@ -467,12 +468,13 @@ std::span<const RuleEntry> table() {
 }
 
 }   // namespace
+}   // namespace update_rules
 
-std::span<const RuleEntry> rule_entries() { return table(); }
+std::span<const RuleEntry> rule_entries() { return update_rules::table(); }
 
 const UpdateRule& find_rule(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const RuleEntry& entry : table()) {
+  for (const RuleEntry& entry : rule_entries()) {
     if (entry.rule.name == name) return entry.rule;
     names.push_back(entry.rule.name);
   }
@@ -481,7 +483,7 @@ const UpdateRule& find_rule(std::string_view name) {
 }
 
 const RuleEntry& find_entry(const std::type_info& type, const void* options) {
-  for (const RuleEntry& entry : table())
+  for (const RuleEntry& entry : rule_entries())
     if (*entry.options == type && entry.is_for(options)) return entry;
   throw_error<InternalError>("optimizer: no update rule has the options {}", type.name());
 }

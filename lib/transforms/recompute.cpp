@@ -33,9 +33,9 @@ std::uint64_t newest_id() {
 
 // Stands in for the outer recorders while a function runs unrecorded, and collects the variables that the
 // function uses, and those of its tensors that the outer recorders track.
-class Captures final : public Recorder {
+class CaptureRecorder final : public Recorder {
  public:
-  explicit Captures(Recorder* around) : around_(around) {
+  explicit CaptureRecorder(Recorder* around) : around_(around) {
     for (Recorder* r = around; r; r = r->outer())
       watches_all_ |= r->watches_all();
     if (watches_all_) newest_outside_ = newest_id();
@@ -177,7 +177,7 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
   {
     Recorder* const around = thread_state.innermost;
     const RecordingScope unrecorded(nullptr);
-    Captures captures(around);
+    CaptureRecorder captures(around);
     std::vector<Tensor> arguments;   // other tensors than x, which the function may capture
     for (const Tensor& t : x)
       arguments.push_back(share(t));

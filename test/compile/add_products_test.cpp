@@ -5,6 +5,8 @@
 #include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
+namespace add_products_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -119,3 +121,5 @@ TEST_CASE("a sum of products has the sign of zero of eager where products underf
         }
     }
 }
+
+}   // namespace add_products_test

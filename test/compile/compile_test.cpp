@@ -13,6 +13,8 @@
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 
+namespace compile_test {
+
 using namespace tapedeck;
 
 TEST_CASE("a function is recorded once for each signature", "[recorded]") {
@@ -599,3 +601,5 @@ TEST_CASE("a watcher sees the variables of a replay, whether the result depends 
     CHECK(watcher.watched_variables() == std::vector<Variable>{used, unused, assigned});
   }
 }
+
+}   // namespace compile_test

@@ -15,6 +15,8 @@
 #include "tapedeck/training.h"
 #include "tapedeck/update_rule.h"
 
+namespace docs_training_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -364,3 +366,5 @@ TEST_CASE("micro-batches are recorded one by one", "[recorded]") {   // optimize
   };
   CHECK(same_bits(train(false), train(true)));
 }
+
+}   // namespace docs_training_test

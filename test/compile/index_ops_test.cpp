@@ -9,6 +9,8 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/tapedeck.h"
 
+namespace index_ops_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -265,3 +267,5 @@ TEST_CASE("control flow that reads a condition is named", "[recorded][errors]") 
   CHECK_THROWS_WITH(choice(tensor(1.0), i64({1})),
                     Catch::Contains("switch_case reads the numbers of i64[1], argument 1, on"));
 }
+
+}   // namespace index_ops_test

@@ -5,6 +5,8 @@
 #include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
+namespace listing_test {
+
 using namespace tapedeck;
 
 TEST_CASE("a program as a table and as a graph", "[recorded]") {
@@ -45,3 +47,5 @@ TEST_CASE("a program as a table and as a graph", "[recorded]") {
   CHECK(f.to_dot(1).find("f(f32[5,3]):") != std::string::npos);
   CHECK_THROWS_AS(f.to_dot(2), ArgumentError);
 }
+
+}   // namespace listing_test

@@ -7,6 +7,8 @@
 #include "tapedeck/compile.h"
 #include "tapedeck/forward_accumulator.h"
 
+namespace op_samples_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -130,3 +132,5 @@ TEST_CASE("a replay refuses other shapes than those of the recording, and wrong 
   CHECK_THROWS_AS(sums(x, tensor({0, 3})), ArgumentError);
   CHECK(sums(x, tensor({1, 1})).to_vector() == std::vector<double>{0, 3, 0});
 }
+
+}   // namespace op_samples_test

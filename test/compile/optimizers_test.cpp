@@ -9,6 +9,8 @@
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/tapedeck.h"
 
+namespace optimizers_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -157,3 +159,5 @@ TEST_CASE("an optimizer's state cannot be read while a function is recorded", "[
   const auto slot = compile([&](const Tensor& x) { return x * adam.slot(w, "m"); });
   CHECK_THROWS_WITH(slot(tensor({1.0, 1.0})), Contains("adam: slot \"m\" of variable \"weight\""));
 }
+
+}   // namespace optimizers_test

@@ -7,6 +7,8 @@
 #include "tapedeck/debug.h"
 #include "tapedeck/tapedeck.h"
 
+namespace profile_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -155,3 +157,5 @@ TEST_CASE("a function is recorded under a profile, which sees the ops of this ca
   CHECK(cost_of(profile, "function f").calls == 1);
   CHECK(adam.iterations() == 2);
 }
+
+}   // namespace profile_test

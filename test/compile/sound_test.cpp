@@ -5,6 +5,8 @@
 #include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
+namespace sound_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE("tensors that are no arguments can be forbidden", "[compile][errors]")
   for (int i = 0; i < 2; ++i)
     CHECK(g(tensor({1.0, 1.0})).to_vector() == std::vector<double>{6, 8});
 }
+
+}   // namespace sound_test

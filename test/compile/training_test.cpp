@@ -11,6 +11,8 @@
 #include "tapedeck/nn.h"
 #include "tapedeck/tapedeck.h"
 
+namespace compile_training_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("differential equations: a training step is recorded", "[recorded]") {
         return std::vector{random::normal({32, 2}, key)};
       });
 }
+
+}   // namespace compile_training_test

@@ -9,6 +9,8 @@
 #include "core/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
+namespace build_info_test {
+
 using namespace tapedeck;
 using Catch::Matchers::Contains, Catch::Matchers::StartsWith;
 
@@ -69,3 +71,5 @@ TEST_CASE("build_info tells what it runs on", "[build_info]") {
     CHECK_THAT(text, Contains(part));
   CHECK_THAT(text, Contains("3 an op"));
 }
+
+}   // namespace build_info_test

@@ -9,7 +9,10 @@
 #include "message_of.h"
 #include "tapedeck/ops.h"
 
+namespace core_half_test {
+
 using namespace tapedeck;
+using tapedeck::bfloat16;   // OpenBLAS declares one, too
 using namespace tapedeck::test;
 
 namespace {
@@ -225,3 +228,5 @@ TEST_CASE("small integers are computed in i64", "[half]") {
   CHECK(message_of<ArgumentError>([&] { large + large; }) ==
         "u64 is computed in i64, which has no 18446744073709551615; use astype: x is u64[1]");
 }
+
+}   // namespace core_half_test

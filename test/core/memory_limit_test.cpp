@@ -9,6 +9,8 @@
 #include "tapedeck/memory.h"
 #include "tapedeck/tapedeck.h"
 
+namespace memory_limit_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -135,3 +137,5 @@ TEST_CASE("threads share the limit and the peak of memory", "[memory_limit]") {
   CHECK(peak_memory() <= before + 2 * kBytes);
   CHECK(peak_memory() >= before + kBytes);
 }
+
+}   // namespace memory_limit_test

@@ -6,6 +6,8 @@
 #include "ops/odd_ops.h"
 #include "resident.h"
 
+namespace memory_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -255,3 +257,5 @@ TEST_CASE("a large buffer takes no more memory with the system's large pages", "
   constexpr std::int64_t most = 2 * (n * 5 + (std::int64_t{1} << 21) + (1 << 20));
   CHECK((resident_pages() - before) * page < most);
 }
+
+}   // namespace memory_test

@@ -11,6 +11,8 @@
 #include "core/bytes.h"
 #include "tapedeck/tapedeck.h"
 
+namespace tensor_test {
+
 using namespace tapedeck;
 using Catch::Equals;
 
@@ -377,3 +379,5 @@ TEST_CASE("the stream's precision and notation count", "[tensor][print]") {
   CHECK(shown(tensor({1, 2}), std::fixed) == "[1 2] i32");
   CHECK(shown(tensor({1.0 / 3, 2.0})) == to_string(tensor({1.0 / 3, 2.0})));
 }
+
+}   // namespace tensor_test

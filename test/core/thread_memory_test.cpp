@@ -11,6 +11,8 @@
 #include "tapedeck/distribute.h"
 #include "tapedeck/tapedeck.h"
 
+namespace thread_memory_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -255,3 +257,5 @@ TEST_CASE("released buffers leave no holes in memory", "[threads][memory]") {
   release_buffers();
   CHECK((resident_pages() - before) * page < 8 * kMega);
 }
+
+}   // namespace thread_memory_test

@@ -15,6 +15,8 @@
 
 extern "C" [[gnu::weak]] int omp_get_max_threads(void);
 
+namespace threads_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -297,3 +299,5 @@ TEST_CASE("warnings may come from many threads", "[threads]") {
   set_warning_handler({});
   CHECK(told == 5);
 }
+
+}   // namespace threads_test

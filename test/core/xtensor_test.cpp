@@ -9,6 +9,8 @@
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/xtensor.h"
 
+namespace xtensor_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -72,3 +74,5 @@ TEST_CASE("the array keeps the elements alive, and an op leaves them as they are
   }
   CHECK(live_bytes() == before);
 }
+
+}   // namespace xtensor_test

@@ -11,6 +11,8 @@
 #include "ops/odd_ops.h"
 #include "tapedeck/debug.h"
 
+namespace debug_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Contains, Catch::EndsWith, Catch::StartsWith;
@@ -581,3 +583,5 @@ TEST_CASE("an output in the first slot of a tape is listed, drawn and freed like
   CHECK(tape.size() == 2);
   CHECK(tape.gradient(z, x).dense().at({0}) == Approx(std::exp(1.0F)));
 }
+
+}   // namespace debug_test

@@ -9,6 +9,8 @@
 #include "tapedeck/op.h"
 #include "tapedeck/tapedeck.h"
 
+namespace gradcheck_test {
+
 using namespace tapedeck;
 using samples::f64, samples::uniform;
 
@@ -253,3 +255,5 @@ TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradc
   out << Agreement{"vjp", 1.5, 2, 1e-6};
   CHECK(out.str() == "vjp: analytic 1.5, numeric 2, tolerance 1e-06");
 }
+
+}   // namespace gradcheck_test

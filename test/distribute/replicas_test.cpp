@@ -21,6 +21,8 @@
 #include "tapedeck/training_log.h"
 #include "temporary_folder.h"
 
+namespace replicas_test {
+
 using namespace tapedeck;
 using test::Case;
 using test::check_case;
@@ -758,3 +760,5 @@ TEST_CASE("fit: replicas write a log once", "[threads][fit]") {
     ++lines;
   CHECK(lines == 3);
 }
+
+}   // namespace replicas_test

@@ -17,6 +17,8 @@
 #include "tapedeck/update_rule.h"
 #include "temporary_folder.h"
 
+namespace checkpoint_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -703,3 +705,5 @@ TEST_CASE("a folder keeps the last checkpoints", "[checkpoint]") {
   CHECK(message_of([] { CheckpointFolder("x", {.prefix = "a/b"}); }) ==
         "checkpoint_folder: the prefix has a slash: \"a/b\"");
 }
+
+}   // namespace checkpoint_test

@@ -16,6 +16,8 @@
 #include "tapedeck/training_log.h"
 #include "temporary_folder.h"
 
+namespace dataset_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -377,3 +379,5 @@ TEST_CASE("training log: lines after a size are taken back", "[data]") {
   log.truncate(0);
   CHECK(text_of(path).empty());
 }
+
+}   // namespace dataset_test

@@ -19,6 +19,8 @@
 #include "tapedeck/training_log.h"
 #include "temporary_folder.h"
 
+namespace file_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -291,3 +293,5 @@ TEST_CASE("a log does not take a long line without an end for a broken one", "[f
   left << std::ifstream(path).rdbuf();
   CHECK(left.str() == text);
 }
+
+}   // namespace file_test

@@ -12,7 +12,10 @@
 #include "tapedeck/tapedeck.h"
 #include "temporary_folder.h"
 
+namespace npy_test {
+
 using namespace tapedeck;
+using tapedeck::bfloat16;   // OpenBLAS declares one, too
 using namespace tapedeck::test;
 
 namespace {
@@ -355,3 +358,5 @@ TEST_CASE("messages about files are printable", "[npy][errors]") {
         "the header has an unknown key 'ü\\x7f\\xc2\\x80\\xed\\xa0\\x80'");
   CHECK(loaded.message(npy("{'" + std::string(60'000, 'k') + "': 3}", "")).size() < 5000);
 }
+
+}   // namespace npy_test

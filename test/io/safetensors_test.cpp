@@ -14,6 +14,8 @@
 #include "tapedeck/tapedeck.h"
 #include "temporary_folder.h"
 
+namespace safetensors_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -313,3 +315,5 @@ TEST_CASE("safetensors: a file of very many tensors", "[safetensors]") {
   CHECK(load_safetensors(path).size() == tensors.size());
   alarm(0);
 }
+
+}   // namespace safetensors_test

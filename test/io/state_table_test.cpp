@@ -17,6 +17,8 @@
 #include "tapedeck/training_log.h"
 #include "temporary_folder.h"
 
+namespace state_table_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -563,3 +565,5 @@ TEST_CASE("which kind of object a file has is said, and may be left out", "[chec
   c.restore(path);
   CHECK(adamw->rule.iterations() == 1);
 }
+
+}   // namespace state_table_test

@@ -9,6 +9,8 @@
 #include "tapedeck/minimize.h"
 #include "tapedeck/tapedeck.h"
 
+namespace minimizers_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -227,3 +229,5 @@ TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
         }) == "four is enough");
   CHECK(calls == 4);
 }
+
+}   // namespace minimizers_test

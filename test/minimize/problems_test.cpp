@@ -11,6 +11,8 @@
 #include "tapedeck/minimize.h"
 #include "tapedeck/tapedeck.h"
 
+namespace problems_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -85,3 +87,5 @@ TEST_CASE("minimizers end where the gradient is small on 200 random problems", "
       CHECK(m.gradient_norm <= 1e-5 * std::max(1.0, std::abs(m.value)));
     }
 }
+
+}   // namespace problems_test

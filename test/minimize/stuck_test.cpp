@@ -9,6 +9,8 @@
 #include "tapedeck/minimize.h"
 #include "tapedeck/tapedeck.h"
 
+namespace stuck_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::EndsWith;
@@ -141,3 +143,5 @@ TEST_CASE("an exception of the function leaves the start as it was", "[minimizer
       CHECK(start.at<double>({0}) == -1.2);
     }
 }
+
+}   // namespace stuck_test

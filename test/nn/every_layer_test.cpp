@@ -12,6 +12,8 @@
 #include "tapedeck/distribute.h"
 #include "tapedeck/tapedeck.h"
 
+namespace every_layer_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -152,3 +154,5 @@ TEST_CASE("replicas train every layer", "[threads][nn]") {
     }
   }
 }
+
+}   // namespace every_layer_test

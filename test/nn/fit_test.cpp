@@ -18,6 +18,8 @@
 #include "temporary_folder.h"
 #include "warnings.h"
 
+namespace fit_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::StartsWith;
@@ -748,3 +750,5 @@ TEST_CASE("fit: variables of one name cannot be kept", "[fit][errors]") {
              }),
              StartsWith("fit: two variables of the network have the name \"w\""));
 }
+
+}   // namespace fit_test

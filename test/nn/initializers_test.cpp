@@ -6,7 +6,10 @@
 #include "tapedeck/nn.h"
 #include "tapedeck/tapedeck.h"
 
+namespace initializers_test {
+
 using namespace tapedeck;
+
 namespace init = tapedeck::nn::initializers;
 
 namespace {
@@ -97,3 +100,5 @@ TEST_CASE("layers begin as in Keras or in PyTorch") {
   CHECK(same_bits(given.kernel, ones({2, 3}, DType::f64)));
   CHECK_FALSE(given.bias);
 }
+
+}   // namespace initializers_test

@@ -9,6 +9,8 @@
 #include "tapedeck/nn.h"
 #include "tapedeck/tapedeck.h"
 
+namespace layer_errors_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Contains;
@@ -153,3 +155,5 @@ TEST_CASE("lists, summaries and training name the path of a layer", "[layers]") 
              }),
              StartsWith(inside));
 }
+
+}   // namespace layer_errors_test

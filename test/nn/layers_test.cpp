@@ -10,6 +10,8 @@
 #include "tapedeck/tapedeck.h"
 #include "warnings.h"
 
+namespace layers_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -439,3 +441,5 @@ TEST_CASE("layers are made of what is asked for", "[layers]") {
   CHECK_THROWS_WITH(nn::Residual{nn::Dense(3, 1, kKey)}(ones({2, 3})),
                     Catch::Contains("residual: x is f32[2,3], and its layer gives f32[2,1]"));
 }
+
+}   // namespace layers_test

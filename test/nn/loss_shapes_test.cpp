@@ -12,6 +12,8 @@
 #include "tapedeck/nn.h"
 #include "tapedeck/tapedeck.h"
 
+namespace loss_shapes_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Contains;
@@ -155,3 +157,5 @@ TEST_CASE("losses of halves are those of f32, rounded", "[losses]") {
       compare(loss, tensor({1, 0, 3}), astype(abs(predictions), dtype));
   }
 }
+
+}   // namespace loss_shapes_test

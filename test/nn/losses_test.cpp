@@ -11,6 +11,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace losses_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -366,3 +368,5 @@ TEST_CASE("errors of losses name the loss", "[losses]") {
           nn::nll_loss(tensor({0, 1}), scores, {.class_weights = row});
         }) == "nll_loss: class_weights is f32[2] for 3 classes");
 }
+
+}   // namespace losses_test

@@ -14,6 +14,8 @@
 #include "temporary_folder.h"
 #include "values.h"
 
+namespace metrics_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using nn::Average, nn::Metric;
@@ -438,3 +440,5 @@ TEST_CASE("an FScore of a large beta is the recall, and of a small one the preci
   CHECK(value_of(nn::FScore(1e200), labels, predictions) == value_of(nn::Recall(), labels, predictions));
   CHECK(value_of(nn::FScore(1e-200), labels, predictions) == value_of(nn::Precision(), labels, predictions));
 }
+
+}   // namespace metrics_test

@@ -11,6 +11,8 @@
 #include "tapedeck/tapedeck.h"
 #include "temporary_folder.h"
 
+namespace variables_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -326,3 +328,5 @@ TEST_CASE("a network may have constants, and pointers that are", "[layers]") {
     names.push_back(name);
   CHECK(names == std::vector<std::string>{"shared/kernel", "shared/bias", "head/kernel", "head/bias"});
 }
+
+}   // namespace variables_test

@@ -3,6 +3,8 @@
 
 #include "ops/op_samples.h"
 
+namespace user_op_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using samples::f64, samples::uniform;
@@ -165,3 +167,5 @@ TEST_CASE("an op may have more inputs than fit inline", "[op]") {
       CHECK(dx[i].dense().item() == static_cast<double>(i + 1));
   }
 }
+
+}   // namespace user_op_test

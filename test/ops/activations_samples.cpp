@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples activations_table[] = {
     {.op = "relu",
      .oracle = "np.maximum(x, 0)",
      .samples =
@@ -114,6 +114,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> activations_samples() { return table; }
+std::span<const OpSamples> activations_samples() { return activations_table; }
 
 }   // namespace tapedeck::test

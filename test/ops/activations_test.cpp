@@ -8,6 +8,8 @@
 #include "closeness.h"
 #include "ops/sample_inputs.h"
 
+namespace activations_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -149,3 +151,5 @@ TEST_CASE("dropout leaves out a share of the elements and scales the others", "[
   CHECK_THROWS_WITH(dropout(tensor({1, 2}), 0.5, {3}),
                     "dropout: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }
+
+}   // namespace activations_test

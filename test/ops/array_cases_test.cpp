@@ -3,6 +3,8 @@
 
 #include "case.h"
 
+namespace array_cases_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -36,3 +38,5 @@ TEST_CASE("cases: arrangement, parts and indices", "[cases][array]") {
       },
       tensor({1.0, 10.0, 100.0}));
 }
+
+}   // namespace array_cases_test

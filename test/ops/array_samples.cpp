@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples array_table[] = {
     {.op = "reshape",
      .takes_complex = true,
      .samples =
@@ -195,6 +195,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> array_samples() { return table; }
+std::span<const OpSamples> array_samples() { return array_table; }
 
 }   // namespace tapedeck::test

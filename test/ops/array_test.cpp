@@ -10,6 +10,8 @@
 #include "core/sanitizers.h"
 #include "elements.h"
 
+namespace array_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -385,3 +387,5 @@ TEST_CASE("what does not fit is named", "[array][errors]") {
   CHECK_THROWS_AS(one_hot(x, 3), DTypeError);
   CHECK_THROWS_AS(one_hot(tensor(1), -1), ShapeError);
 }
+
+}   // namespace array_test

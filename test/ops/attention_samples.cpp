@@ -37,13 +37,13 @@ std::vector<Sample> samples_of(bool gradient) {
   };
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples attention_table[] = {
     {.op = "dot_product_attention", .samples = [] { return samples_of(false); }},
     {.op = "dot_product_attention_gradient", .samples = [] { return samples_of(true); }},
 };
 
 }   // namespace
 
-std::span<const OpSamples> attention_samples() { return table; }
+std::span<const OpSamples> attention_samples() { return attention_table; }
 
 }   // namespace tapedeck::test

@@ -7,6 +7,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
+namespace attention_test {
+
 using namespace tapedeck;
 using samples::uniform;
 
@@ -112,3 +114,5 @@ TEST_CASE("what attention refuses", "[attention][errors]") {
       "dot_product_attention: query, key and value are f32[2,3,4], f64[2,5,4] and f32[2,5,6]; convert "
       "them to one dtype");
 }
+
+}   // namespace attention_test

@@ -9,6 +9,8 @@
 
 #include "ops/op_samples.h"
 
+namespace bad_input_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -139,3 +141,5 @@ TEST_CASE("bad input gives an error or a right answer", "[op][bad_input]") {
   CHECK(fell == 0);
   set_warning_handler({});
 }
+
+}   // namespace bad_input_test

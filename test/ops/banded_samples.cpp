@@ -21,7 +21,7 @@ Tensor complex_tridiagonal() {
   return reshape(c128({{1, 0}, {1, 1}, {9, 9}, {4, 1}, {4, 0}, {3, -1}, {9, 9}, {0, 1}, {2, 0}}), {3, 3});
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples banded_table[] = {
     {.op = "banded_triangular_solve",
      .takes_complex = true,
      .samples =
@@ -101,6 +101,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> banded_samples() { return table; }
+std::span<const OpSamples> banded_samples() { return banded_table; }
 
 }   // namespace tapedeck::test

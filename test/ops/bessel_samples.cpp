@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples bessel_table[] = {
     {.op = "bessel_i0",
      .samples =
          [] {
@@ -117,6 +117,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> bessel_samples() { return table; }
+std::span<const OpSamples> bessel_samples() { return bessel_table; }
 
 }   // namespace tapedeck::test

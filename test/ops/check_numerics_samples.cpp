@@ -14,7 +14,7 @@ std::ostream* nowhere() {
   return &out;
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples check_numerics_table[] = {
     {.op = "prevent_gradient",
      .takes_complex = true,
      .samples =
@@ -71,6 +71,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> check_numerics_samples() { return table; }
+std::span<const OpSamples> check_numerics_samples() { return check_numerics_table; }
 
 }   // namespace tapedeck::test

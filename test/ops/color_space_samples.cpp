@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples color_space_table[] = {
     {.op = "rgb_to_hsv",
      .samples =
          [] {
@@ -53,6 +53,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> color_space_samples() { return table; }
+std::span<const OpSamples> color_space_samples() { return color_space_table; }
 
 }   // namespace tapedeck::test

@@ -22,7 +22,7 @@ std::vector<Sample> of_two(std::initializer_list<detail::List1<int>> expected, s
            .oracle = oracle}};
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples compare_table[] = {
     {.op = "equal",
      .takes_complex = true,
      .oracle = "a == b",
@@ -90,6 +90,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> compare_samples() { return table; }
+std::span<const OpSamples> compare_samples() { return compare_table; }
 
 }   // namespace tapedeck::test

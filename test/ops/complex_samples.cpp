@@ -19,7 +19,7 @@ std::vector<Sample> of_points(Tensor y, std::string_view oracle) {
   return {{.inputs = {spread({2, 3})}}, {.inputs = {points()}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples complex_table[] = {
     {.op = "complex",
      .oracle = "re + 1j * im",
      .samples =
@@ -82,6 +82,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> complex_samples() { return table; }
+std::span<const OpSamples> complex_samples() { return complex_table; }
 
 }   // namespace tapedeck::test

@@ -8,6 +8,8 @@
 #include "ops/op_samples.h"
 #include "tapedeck/forward_accumulator.h"
 
+namespace complex_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using samples::c128;
@@ -267,3 +269,5 @@ TEST_CASE("cases: complex numbers", "[cases][complex]") {
     c.check("grads", {gradient_of([](const Tensor& z) { return prod(z); }, c.input("x"))});
   });
 }
+
+}   // namespace complex_test

@@ -9,6 +9,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace conv_forms_test {
+
 using namespace tapedeck;
 using samples::uniform;
 
@@ -426,3 +428,5 @@ TEST_CASE("what the forms of convolution and pooling refuse", "[conv][errors]") 
   CHECK_THROWS_AS(max_pool1d(zeros({4, 1}), {.window = 5}), ShapeError);
   CHECK_THROWS_AS(avg_pool1d(zeros({4, 1}), {.window = 0}), ArgumentError);
 }
+
+}   // namespace conv_forms_test

@@ -9,9 +9,7 @@ namespace {
 
 using namespace samples;
 
-Tensor f64(const Shape& shape, const std::vector<double>& v) { return tensor(v, shape); }
-
-constexpr OpSamples table[] = {
+constexpr OpSamples conv_table[] = {
     {.op = "conv2d",
      .samples =
          [] {
@@ -386,6 +384,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> conv_samples() { return table; }
+std::span<const OpSamples> conv_samples() { return conv_table; }
 
 }   // namespace tapedeck::test

@@ -11,6 +11,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
+namespace conv_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -476,3 +478,5 @@ TEST_CASE("what convolution and pooling refuse", "[conv][errors]") {
   CHECK_THROWS_WITH(max_pool2d(zeros({5, 4, 1}, DType::i32), {.window = 2}),
                     "max_pool2d: takes f32, f64, f16 or bf16, use astype: x is i32[5,4,1]");
 }
+
+}   // namespace conv_test

@@ -19,7 +19,7 @@ Tensor inner_boxes() {
 Tensor box_images() { return tensor({1, 0, 1}); }
 Tensor turn() { return f64({0.91, 0.23, 0.37, -0.13, 1.07, 0.21, 0.01, 0.02}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples crop_table[] = {
     {.op = "crop_and_resize",
      .samples =
          [] {
@@ -142,6 +142,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> crop_samples() { return table; }
+std::span<const OpSamples> crop_samples() { return crop_table; }
 
 }   // namespace tapedeck::test

@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples cross_table[] = {
     {.op = "cross",
      .oracle = "np.cross(a, b)",
      .samples =
@@ -23,6 +23,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> cross_samples() { return table; }
+std::span<const OpSamples> cross_samples() { return cross_table; }
 
 }   // namespace tapedeck::test

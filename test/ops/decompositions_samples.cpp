@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples decompositions_table[] = {
     {.op = "lstsq",
      .takes_complex = true,
      .floor = 1e-14,
@@ -161,6 +161,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> decompositions_samples() { return table; }
+std::span<const OpSamples> decompositions_samples() { return decompositions_table; }
 
 }   // namespace tapedeck::test

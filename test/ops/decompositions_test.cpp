@@ -10,6 +10,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 
+namespace decompositions_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -340,3 +342,5 @@ TEST_CASE("decompositions refuse matrices that LAPACK cannot count", "[decomposi
   CHECK_THROWS_WITH(svd(zeros({0, std::int64_t{1} << 31})),
                     "svd: extents of 2^31 and more are too large: x is f32[0,2147483648]");
 }
+
+}   // namespace decompositions_test

@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples depthwise_table[] = {
     {.op = "depthwise_conv2d",
      .samples =
          [] {
@@ -186,6 +186,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> depthwise_samples() { return table; }
+std::span<const OpSamples> depthwise_samples() { return depthwise_table; }
 
 }   // namespace tapedeck::test

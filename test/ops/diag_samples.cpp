@@ -15,7 +15,7 @@ OwnedAttrs some(Diagonals k, std::int64_t rows, std::int64_t columns,
 }
 OwnedAttrs within(std::int64_t low, std::int64_t high) { return Attrs(BandAttrs{low, high}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples diag_table[] = {
     {.op = "matrix_diag_part",
      .takes_complex = true,
      .samples =
@@ -143,6 +143,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> diag_samples() { return table; }
+std::span<const OpSamples> diag_samples() { return diag_table; }
 
 }   // namespace tapedeck::test

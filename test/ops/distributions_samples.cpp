@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples distributions_table[] = {
     {.op = "gamma",
      .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =
@@ -117,6 +117,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> distributions_samples() { return table; }
+std::span<const OpSamples> distributions_samples() { return distributions_table; }
 
 }   // namespace tapedeck::test

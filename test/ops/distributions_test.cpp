@@ -10,6 +10,8 @@
 #include "message_of.h"
 #include "tapedeck/tapedeck.h"
 
+namespace distributions_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -291,3 +293,5 @@ TEST_CASE("distributions refuse what does not fit", "[random][errors]") {
   CHECK_THROWS_AS(random::categorical(full({2}, -kInf), 1, {}), ArgumentError);
   CHECK_THROWS_AS(random::gamma({std::int64_t{1} << 40, std::int64_t{1} << 40}, x, {}), ShapeError);
 }
+
+}   // namespace distributions_test

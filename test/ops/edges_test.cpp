@@ -12,6 +12,8 @@
 #include "ops/op_samples.h"
 #include "tapedeck/forward_accumulator.h"
 
+namespace edges_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -573,3 +575,5 @@ TEST_CASE("complex values are those of C++'s library", "[edges][complex]") {
         }
     }
 }
+
+}   // namespace edges_test

@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples eig_table[] = {
     {.op = "eig",
      .takes_complex = true,
      .real_differs = "LAPACK orders the values of real and of complex matrices differently",
@@ -43,6 +43,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> eig_samples() { return table; }
+std::span<const OpSamples> eig_samples() { return eig_table; }
 
 }   // namespace tapedeck::test

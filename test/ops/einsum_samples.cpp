@@ -14,7 +14,7 @@ OwnedAttrs of_two(Labels a, Labels b, Labels output) {
 }
 OwnedAttrs of_one(Labels a, Labels output) { return Attrs(EinsumAttrs{std::move(a), {}, std::move(output)}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples einsum_table[] = {
     {.op = "einsum",
      .takes_complex = true,
      .samples =
@@ -55,6 +55,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> einsum_samples() { return table; }
+std::span<const OpSamples> einsum_samples() { return einsum_table; }
 
 }   // namespace tapedeck::test

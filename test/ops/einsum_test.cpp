@@ -8,6 +8,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 
+namespace einsum_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -239,3 +241,5 @@ TEST_CASE("cases: einsum", "[cases][einsum]") {
                                    {.output_gradients = {tensor({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}})}}));
   });
 }
+
+}   // namespace einsum_test

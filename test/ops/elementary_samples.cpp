@@ -12,7 +12,7 @@ using namespace samples;
 Tensor inner() { return f64({-0.75, -0.25, 0.5, 0.875}); }
 Tensor above() { return f64({1.25, 1.5, 3, 10}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples elementary_table[] = {
     {.op = "sqrt",
      .takes_complex = true,
      .samples =
@@ -397,6 +397,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> elementary_samples() { return table; }
+std::span<const OpSamples> elementary_samples() { return elementary_table; }
 
 }   // namespace tapedeck::test

@@ -6,6 +6,8 @@
 
 #include "tapedeck/tapedeck.h"
 
+namespace elementary_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -308,3 +310,5 @@ TEST_CASE("a large angle does not change its neighbours", "[elementary]") {
     CHECK(a == b);
   }
 }
+
+}   // namespace elementary_test

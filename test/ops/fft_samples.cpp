@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples fft_table[] = {
     {.op = "fft",
      .oracle = "np.fft.fft(x)",
      .samples =
@@ -236,6 +236,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> fft_samples() { return table; }
+std::span<const OpSamples> fft_samples() { return fft_table; }
 
 }   // namespace tapedeck::test

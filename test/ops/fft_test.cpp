@@ -7,6 +7,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
+namespace fft_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -197,3 +199,5 @@ TEST_CASE("transforms refuse what they do not take", "[fft][errors]") {
   CHECK_THROWS_AS(irfft(zeros({}, DType::c64)), ShapeError);
   CHECK_THROWS_AS(irfft(z, {-1}), ShapeError);
 }
+
+}   // namespace fft_test

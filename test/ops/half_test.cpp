@@ -15,7 +15,10 @@
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops.h"
 
+namespace ops_half_test {
+
 using namespace tapedeck;
+using tapedeck::bfloat16;   // OpenBLAS declares one, too
 using namespace tapedeck::test;
 
 namespace {
@@ -402,3 +405,5 @@ TEST_CASE("vectors of f32 are rounded to bf16 by nearest even, subnormal numbers
     CHECK(wrong == 0);
   }
 }
+
+}   // namespace ops_half_test

@@ -9,9 +9,7 @@ namespace {
 
 using namespace samples;
 
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-
-constexpr OpSamples table[] = {
+constexpr OpSamples index_table[] = {
     {.op = "gather",
      .takes_complex = true,
      .samples =
@@ -112,6 +110,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> index_samples() { return table; }
+std::span<const OpSamples> index_samples() { return index_table; }
 
 }   // namespace tapedeck::test

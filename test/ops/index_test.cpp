@@ -5,6 +5,8 @@
 
 #include "elements.h"
 
+namespace index_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -189,3 +191,5 @@ TEST_CASE("gradients of rows gathered by small integers", "[index]") {
   for (const DType t : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::u64})
     CHECK(gradient(t).to_vector() == gradient(DType::i64).to_vector());
 }
+
+}   // namespace index_test

@@ -8,6 +8,8 @@
 #include "values.h"
 #include "warnings.h"
 
+namespace indexed_slices_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
@@ -284,3 +286,5 @@ TEST_CASE("cases: slices", "[cases][slices]") {
     c.check("warn", warned);
   });
 }
+
+}   // namespace indexed_slices_test

@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples integrals_table[] = {
     {.op = "dawsn",
      .samples =
          [] {
@@ -58,6 +58,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> integrals_samples() { return table; }
+std::span<const OpSamples> integrals_samples() { return integrals_table; }
 
 }   // namespace tapedeck::test

@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples join_table[] = {
     {.op = "concat",
      .takes_complex = true,
      .samples =
@@ -77,6 +77,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> join_samples() { return table; }
+std::span<const OpSamples> join_samples() { return join_table; }
 
 }   // namespace tapedeck::test

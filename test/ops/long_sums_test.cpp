@@ -7,6 +7,8 @@
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops.h"
 
+namespace long_sums_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -115,3 +117,5 @@ TEST_CASE("ops add up many halves", "[op][half]") {
           }
         }
 }
+
+}   // namespace long_sums_test

@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples losses_table[] = {
     {.op = "sparse_softmax_cross_entropy",
      .samples =
          [] {
@@ -67,6 +67,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> losses_samples() { return table; }
+std::span<const OpSamples> losses_samples() { return losses_table; }
 
 }   // namespace tapedeck::test

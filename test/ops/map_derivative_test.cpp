@@ -11,6 +11,8 @@
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
+namespace map_derivative_test {
+
 using namespace tapedeck;
 using samples::f64, samples::uniform;
 using Tensors = std::vector<Tensor>;
@@ -286,3 +288,5 @@ TEST_CASE("stacked directions and recorded gradients of maps have the same bits 
   for (std::size_t i = 0; i < one.size(); ++i)
     CHECK(same_bits(one[i], two[i]));
 }
+
+}   // namespace map_derivative_test

@@ -10,6 +10,8 @@
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
+namespace map_shift_test {
+
 using namespace tapedeck;
 using samples::f64, samples::uniform;
 using test::message_of;
@@ -265,3 +267,5 @@ TEST_CASE("shifted: errors", "[map]") {
   CHECK_THROWS_AS(map(f, shifted(zeros({2}, DType::c64), 1), 1.0), DTypeError);
   CHECK(map(f, shifted(zeros({2, 1}), 0), zeros({2, 4})).shape() == Shape{2, 4});
 }
+
+}   // namespace map_shift_test

@@ -11,6 +11,8 @@
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
+namespace map_test {
+
 using namespace tapedeck;
 using samples::f64, samples::uniform;
 using test::message_of;
@@ -527,3 +529,5 @@ TEST_CASE("maps give the same bits on any number of threads", "[map][threads]") 
     }
   }
 }
+
+}   // namespace map_test

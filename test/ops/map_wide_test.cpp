@@ -9,6 +9,8 @@
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
+namespace map_wide_test {
+
 using namespace tapedeck;
 using samples::f64, samples::uniform;
 using Tensors = std::vector<Tensor>;
@@ -163,3 +165,5 @@ TEST_CASE("wide maps give the same bits on any number of threads, and for elemen
   for (std::int64_t i = 0; i < 41; ++i)
     CHECK(gradient(tensor(t.at<float>({i}))).at<float>({}) == dt.at<float>({i}));
 }
+
+}   // namespace map_wide_test

@@ -21,7 +21,7 @@ std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
           {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples math_table[] = {
     {.op = "add",
      .takes_complex = true,
      .oracle = "a + b",
@@ -154,6 +154,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> math_samples() { return table; }
+std::span<const OpSamples> math_samples() { return math_table; }
 
 }   // namespace tapedeck::test

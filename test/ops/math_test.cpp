@@ -7,6 +7,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace math_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -143,3 +145,5 @@ TEST_CASE("gradients of rows and columns of every length are their counts", "[ma
   check([](const Tensor& a, const Tensor& b) { return a - b; }, 1, -1);
   check([](const Tensor& a, const Tensor& b) { return b - a; }, -1, 1);
 }
+
+}   // namespace math_test

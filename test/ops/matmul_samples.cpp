@@ -10,7 +10,7 @@ using namespace samples;
 
 OwnedAttrs flags(bool a, bool b) { return Attrs(Transposed{a, b}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples matmul_table[] = {
     {.op = "matmul",
      .takes_complex = true,
      .samples =
@@ -47,6 +47,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> matmul_samples() { return table; }
+std::span<const OpSamples> matmul_samples() { return matmul_table; }
 
 }   // namespace tapedeck::test

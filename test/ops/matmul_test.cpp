@@ -14,6 +14,8 @@ int openblas_get_num_threads(void);
 void openblas_set_num_threads(int);
 }
 
+namespace matmul_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("matmul of no elements has gradients at any extents", "[matmul][gradie
   CHECK(gradients[0].tensor().shape() == a.shape());
   CHECK(same_bits(gradients[1].tensor(), zeros({2, 3}, DType::f64)));
 }
+
+}   // namespace matmul_test

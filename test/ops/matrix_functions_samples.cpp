@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples matrix_functions_table[] = {
     {.op = "matrix_exponential",
      .takes_complex = true,
      .oracle = "torch.linalg.matrix_exp(torch.tensor(x))",
@@ -77,6 +77,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> matrix_functions_samples() { return table; }
+std::span<const OpSamples> matrix_functions_samples() { return matrix_functions_table; }
 
 }   // namespace tapedeck::test

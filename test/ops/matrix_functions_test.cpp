@@ -9,6 +9,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace matrix_functions_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -161,3 +163,5 @@ TEST_CASE("what functions of matrices and band matrices refuse", "[matrix_functi
   CHECK_THROWS_WITH(tridiagonal_solve(zeros({3, 3}), b),
                     "tridiagonal_solve: matrix 0 is singular: pivot 0 is 0: diagonals is f32[3,3]");
 }
+
+}   // namespace matrix_functions_test

@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples nn_table[] = {
     {.op = "dropout",
      .samples =
          [] {
@@ -28,6 +28,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> nn_samples() { return table; }
+std::span<const OpSamples> nn_samples() { return nn_table; }
 
 }   // namespace tapedeck::test

@@ -9,6 +9,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
+namespace nn_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -197,3 +199,5 @@ TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
   CHECK_THROWS_AS(softmax_cross_entropy(tensor(1.0), tensor(1.0)), ShapeError);
   CHECK_THROWS_AS(softmax_cross_entropy(tensor({1}), tensor({1})), DTypeError);
 }
+
+}   // namespace nn_test

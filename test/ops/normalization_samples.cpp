@@ -11,7 +11,7 @@ using namespace samples;
 
 OwnedAttrs with(double epsilon) { return Attrs(NormAttrs{epsilon}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples normalization_table[] = {
     {.op = "layer_norm",
      .samples =
          [] {
@@ -125,6 +125,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> normalization_samples() { return table; }
+std::span<const OpSamples> normalization_samples() { return normalization_table; }
 
 }   // namespace tapedeck::test

@@ -7,6 +7,8 @@
 #include "closeness.h"
 #include "ops/sample_inputs.h"
 
+namespace normalization_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -118,3 +120,5 @@ TEST_CASE("batch_norm of many rows agrees with its formula, though means wander"
   for (std::size_t i = 0; i < 4; ++i)
     CHECK(worst(of_op[i], of_formula[i]) < 1e-9);
 }
+
+}   // namespace normalization_test

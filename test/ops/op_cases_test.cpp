@@ -5,6 +5,8 @@
 #include "case.h"
 #include "ops/sample_inputs.h"
 
+namespace op_cases_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -149,3 +151,5 @@ TEST_CASE("cases: activations and losses", "[cases]") {
     c.check("grads", gradients_of([&](const Tensor& t) { return softmax_cross_entropy(labels, t); }, logits));
   });
 }
+
+}   // namespace op_cases_test

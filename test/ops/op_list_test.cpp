@@ -8,6 +8,8 @@
 #include "data_folder.h"
 #include "tapedeck/op.h"
 
+namespace op_list_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -93,3 +95,5 @@ TEST_CASE("every name of the op list is there in its form", "[op_list]") {
     CHECK(missing.contains(name + "()") == (is_function && !stands));
   }
 }
+
+}   // namespace op_list_test

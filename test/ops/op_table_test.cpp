@@ -10,6 +10,8 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradcheck.h"
 
+namespace op_table_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -404,3 +406,5 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
       CHECK(taken == entry_of(op).takes_complex);
     }
 }
+
+}   // namespace op_table_test

@@ -9,6 +9,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace operators_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -357,3 +359,5 @@ TEST_CASE("brackets out of range name axis, index and shape", "[operators][parts
   CHECK_THROWS_AS(Tensor()[0], ArgumentError);
   CHECK(values(x[{{2, 9}}]) == Values(4, 0));   // ranges are clamped
 }
+
+}   // namespace operators_test

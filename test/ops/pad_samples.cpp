@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples pad_table[] = {
     {.op = "pad",
      .takes_complex = true,
      .samples =
@@ -31,6 +31,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> pad_samples() { return table; }
+std::span<const OpSamples> pad_samples() { return pad_table; }
 
 }   // namespace tapedeck::test

@@ -9,10 +9,9 @@ namespace {
 
 using namespace samples;
 
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 Tensor marks(std::initializer_list<double> v) { return tensor(v, DType::boolean); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples partition_table[] = {
     {.op = "boolean_mask",
      .takes_complex = true,
      .oracle = "x[mask]",
@@ -115,6 +114,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> partition_samples() { return table; }
+std::span<const OpSamples> partition_samples() { return partition_table; }
 
 }   // namespace tapedeck::test

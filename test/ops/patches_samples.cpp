@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples patches_table[] = {
     {.op = "extract_image_patches",
      .samples =
          [] {
@@ -157,6 +157,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> patches_samples() { return table; }
+std::span<const OpSamples> patches_samples() { return patches_table; }
 
 }   // namespace tapedeck::test

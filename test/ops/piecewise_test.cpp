@@ -8,6 +8,8 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/tapedeck.h"
 
+namespace piecewise_test {
+
 using namespace tapedeck;
 using samples::f64;
 using samples::uniform;
@@ -156,3 +158,5 @@ TEST_CASE("zeros that were not computed have the shape of stacked cotangents", "
   CHECK(second.shape() == Shape{3, 3});
   CHECK(max(abs(second)).item() == 0);
 }
+
+}   // namespace piecewise_test

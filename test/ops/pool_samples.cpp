@@ -35,9 +35,7 @@ OwnedAttrs through_all(HeightWidth input, HeightWidth size) {
   return Attrs(a);
 }
 
-Tensor f64(const Shape& shape, const std::vector<double>& v) { return tensor(v, shape); }
-
-constexpr OpSamples table[] = {
+constexpr OpSamples pool_table[] = {
     {.op = "max_pool2d",
      .samples =
          [] {
@@ -364,6 +362,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> pool_samples() { return table; }
+std::span<const OpSamples> pool_samples() { return pool_table; }
 
 }   // namespace tapedeck::test

@@ -16,7 +16,7 @@ OwnedAttrs quantized(const Quantize& o, bool range_of_x = false) {
   return Attrs(QuantizeAttrs{o, range_of_x});
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples quantize_table[] = {
     {.op = "fake_quant_with_min_max_args",
      .no_differences = "differences would see the steps of rounding; quantize_test compares the derivative",
      .samples =
@@ -92,6 +92,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> quantize_samples() { return table; }
+std::span<const OpSamples> quantize_samples() { return quantize_table; }
 
 }   // namespace tapedeck::test

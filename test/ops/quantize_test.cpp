@@ -9,6 +9,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace quantize_test {
+
 using namespace tapedeck;
 using samples::uniform;
 
@@ -135,3 +137,5 @@ TEST_CASE("NaN in a range that is a tensor is NaN in the result", "[quantize]") 
   CHECK_THROWS_WITH(quantize_and_dequantize(x, {.bits = 25}),
                     "quantize_and_dequantize: bits is 25; use 2..24");
 }
+
+}   // namespace quantize_test

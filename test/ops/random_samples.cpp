@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples random_table[] = {
     {.op = "uniform",
      .samples =
          [] {
@@ -59,6 +59,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> random_samples() { return table; }
+std::span<const OpSamples> random_samples() { return random_table; }
 
 }   // namespace tapedeck::test

@@ -9,6 +9,8 @@
 
 #include "distances.h"
 
+namespace random_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using random::Key;
@@ -210,3 +212,5 @@ TEST_CASE("what cannot be drawn is refused", "[random][errors]") {
                     "truncated_normal: makes f32 and f64, not u8");
   CHECK_THROWS_AS(random::permutation(-1, {}), ShapeError);
 }
+
+}   // namespace random_test

@@ -11,7 +11,7 @@ using namespace samples;
 
 OwnedAttrs over(unsigned axes, bool keepdims = false) { return Attrs(ReduceAttrs{axes, keepdims}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples reduce_table[] = {
     {.op = "sum",
      .takes_complex = true,
      .samples =
@@ -244,6 +244,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> reduce_samples() { return table; }
+std::span<const OpSamples> reduce_samples() { return reduce_table; }
 
 }   // namespace tapedeck::test

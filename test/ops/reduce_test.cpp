@@ -9,6 +9,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
+namespace reduce_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -408,3 +410,5 @@ TEST_CASE("axes 0 and -1 of a tensor without axes are its only element", "[reduc
   CHECK_THROWS_AS(sum(x, 1), ShapeError);
   CHECK_THROWS_AS(sum(x, -2), ShapeError);
 }
+
+}   // namespace reduce_test

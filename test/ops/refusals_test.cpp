@@ -9,6 +9,8 @@
 #include "ops/nn/window.h"
 #include "ops/op_samples.h"
 
+namespace refusals_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -145,3 +147,5 @@ TEST_CASE("what transforms of real numbers refuse", "[errors][fft]") {
         "irfft2d: fft_length must have an extent for each of the last axes, 2: fft_length is [4], x is "
         "c64[2,3]");
 }
+
+}   // namespace refusals_test

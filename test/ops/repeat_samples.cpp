@@ -13,9 +13,8 @@ OwnedAttrs times(std::int64_t count, int axis) { return Attrs(RepeatAttrs{axis, 
 OwnedAttrs times(std::vector<std::int64_t> counts, int axis) {
   return Attrs(RepeatAttrs{axis, 0, std::move(counts)});
 }
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples repeat_table[] = {
     {.op = "roll",
      .takes_complex = true,
      .samples =
@@ -77,6 +76,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> repeat_samples() { return table; }
+std::span<const OpSamples> repeat_samples() { return repeat_table; }
 
 }   // namespace tapedeck::test

@@ -14,6 +14,8 @@
 #include "tapedeck/gradcheck.h"
 #include "values.h"
 
+namespace repeat_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -433,3 +435,5 @@ TEST_CASE("errors of sorting, selecting and grouping", "[order][errors]") {
   CHECK(message_of([&] { strided_slice_update(x, {2}, ones({3})); }) ==
         "strided_slice_update: index 2 is out of range for axis 0 of x, f32[2,3]");
 }
+
+}   // namespace repeat_test

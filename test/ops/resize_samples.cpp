@@ -9,14 +9,14 @@ namespace {
 
 using namespace samples;
 
-template <class T> OwnedAttrs resized(const T& table, HeightWidth from, HeightWidth to, Align align) {
-  return Attrs(resizing(table, from, to, align));
+template <class T> OwnedAttrs resized(const T& resize_table, HeightWidth from, HeightWidth to, Align align) {
+  return Attrs(resizing(resize_table, from, to, align));
 }
 OwnedAttrs scaled(const ScaleAndTranslate& o, HeightWidth from, HeightWidth to) {
   return Attrs(resizing(o, from, to));
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples resize_table[] = {
     {.op = "resample",
      .samples =
          [] {
@@ -220,6 +220,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> resize_samples() { return table; }
+std::span<const OpSamples> resize_samples() { return resize_table; }
 
 }   // namespace tapedeck::test

@@ -8,6 +8,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace resize_test {
+
 using namespace tapedeck;
 using samples::uniform;
 
@@ -239,3 +241,5 @@ TEST_CASE("what resizing refuses", "[image][errors]") {
                     "scale_and_translate: scale is 0, 1; use positive ones");
   CHECK_THROWS_AS(resize_bilinear(tensor({{{1}}}), 2), DTypeError);
 }
+
+}   // namespace resize_test

@@ -13,7 +13,7 @@ Tensor ctc_labels() { return tensor({{1, 2, 2, 4}, {3, 1, 0, 0}}); }
 Tensor ctc_label_lengths() { return tensor({4, 2}); }
 Tensor ctc_steps() { return tensor({7, 5}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples rnn_table[] = {
     {.op = "block_lstm",
      .samples =
          [] {
@@ -192,6 +192,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> rnn_samples() { return table; }
+std::span<const OpSamples> rnn_samples() { return rnn_table; }
 
 }   // namespace tapedeck::test

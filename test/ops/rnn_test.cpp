@@ -8,6 +8,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace rnn_test {
+
 using namespace tapedeck;
 using samples::uniform;
 
@@ -177,3 +179,5 @@ TEST_CASE("quantize_and_dequantize", "[quantize]") {
   CHECK(quantize_and_dequantize(zeros({3})).to_vector() == std::vector<double>(3, 0));
   CHECK_THROWS_AS(quantize_and_dequantize(zeros({0})), ShapeError);
 }
+
+}   // namespace rnn_test

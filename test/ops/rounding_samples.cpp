@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples rounding_table[] = {
     {.op = "floor",
      .samples =
          [] {
@@ -104,6 +104,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> rounding_samples() { return table; }
+std::span<const OpSamples> rounding_samples() { return rounding_table; }
 
 }   // namespace tapedeck::test

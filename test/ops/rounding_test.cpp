@@ -8,6 +8,8 @@
 #include "case.h"
 #include "message_of.h"
 
+namespace rounding_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -122,3 +124,5 @@ TEST_CASE("cases: masked logarithms and quotients, nextafter, angles", "[cases]"
     c.check("grads", {tape.gradient(asinh(x), x)});
   });
 }
+
+}   // namespace rounding_test

@@ -11,6 +11,8 @@
 #include "core/sanitizers.h"
 #include "ops/op_samples.h"
 
+namespace same_bits_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -343,3 +345,5 @@ TEST_CASE("a training run gives the same bits on any number of threads", "[threa
     return results;
   });
 }
+
+}   // namespace same_bits_test

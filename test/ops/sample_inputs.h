@@ -8,6 +8,10 @@
 
 namespace tapedeck::samples {
 
+inline Tensor f64(const Shape& shape, const std::vector<double>& values) { return tensor(values, shape); }
+inline Tensor i64(std::initializer_list<std::int64_t> values) { return tensor(values); }
+inline Tensor i64(detail::List2<std::int64_t> rows) { return tensor(rows); }
+
 /// Irregular values spread over [low, high]; another `which` gives another set.
 inline Tensor uniform(const Shape& shape, double low, double high, int which = 0) {
   std::vector<double> v(static_cast<std::size_t>(shape.size()));

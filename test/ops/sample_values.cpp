@@ -34,12 +34,12 @@ Tensor tensor_of(const Json& y) {
   return astype(tensor(values, shape), dtype);
 }
 
-using Outputs = std::map<std::pair<std::string, std::size_t>, std::vector<Tensor>>;
+using SampleOutputs = std::map<std::pair<std::string, std::size_t>, std::vector<Tensor>>;
 
-const Outputs& outputs() {
-  static const Outputs all = [] {
+const SampleOutputs& outputs() {
+  static const SampleOutputs all = [] {
     std::ifstream file(data_folder() / "sample_values.json");
-    Outputs read;
+    SampleOutputs read;
     for (const Json& line : Json::parse(file))
       for (const Json& y : line.at("expected"))
         read[{line.at("op").get<std::string>(), line.at("sample").get<std::size_t>()}].push_back(

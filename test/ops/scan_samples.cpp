@@ -13,7 +13,7 @@ OwnedAttrs along(int axis, bool exclusive = false, bool reverse = false) {
   return Attrs(ScanAttrs{axis, exclusive, reverse});
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples scan_table[] = {
     {.op = "cumsum",
      .takes_complex = true,
      .samples =
@@ -96,6 +96,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> scan_samples() { return table; }
+std::span<const OpSamples> scan_samples() { return scan_table; }
 
 }   // namespace tapedeck::test

@@ -10,6 +10,8 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
+namespace scan_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using samples::f64;
@@ -134,3 +136,5 @@ TEST_CASE("errors of scans", "[scan][errors]") {
   CHECK(message_of([] { cumulative_logsumexp(ones({2}, DType::i32)); }) ==
         "cumulative_logsumexp: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }
+
+}   // namespace scan_test

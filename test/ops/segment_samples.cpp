@@ -10,7 +10,6 @@ namespace {
 using namespace samples;
 
 OwnedAttrs groups(int axis, std::int64_t count) { return Attrs(SegmentAttrs{count, axis}); }
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
 // For ops on all rows.
 std::vector<Sample> samples_with(Tensor (*values)(const Shape&), std::vector<Sample> expected) {
@@ -38,7 +37,7 @@ std::vector<Sample> of_chosen(std::vector<Sample> expected) {
   return expected;
 }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples segment_table[] = {
     {.op = "segment_sum",
      .takes_complex = true,
      .samples =
@@ -133,6 +132,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> segment_samples() { return table; }
+std::span<const OpSamples> segment_samples() { return segment_table; }
 
 }   // namespace tapedeck::test

@@ -9,6 +9,8 @@
 #include "tapedeck/map.h"
 #include "tapedeck/threads.h"
 
+namespace short_rows_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -149,3 +151,5 @@ TEST_CASE("reductions of rows of few elements", "[short_rows]") {
   const auto is_nan = [](const Tensor& x) { return not_equal(x, x); };
   CHECK(same_bits(is_nan(max(nans, {1})), any(is_nan(nans), {1})));
 }
+
+}   // namespace short_rows_test

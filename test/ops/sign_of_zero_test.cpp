@@ -9,6 +9,8 @@
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
+namespace sign_of_zero_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -127,3 +129,5 @@ TEST_CASE("functions of elements keep the sign of zero in a user's function", "[
         CHECK(all_zeros(map([](auto v) { return round(v - 0.25); }, x), true));
       }
 }
+
+}   // namespace sign_of_zero_test

@@ -7,6 +7,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace sizes_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -246,3 +248,5 @@ TEST_CASE("without memory the error gives dtype, shape and bytes", "[sizes]") {
           (void)broadcast_to(ones({}), {n, 1});
         }) == "tensor: no memory for the 140737488355328 bytes of f32[35184372088832,1]");
 }
+
+}   // namespace sizes_test

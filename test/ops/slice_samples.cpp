@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples slice_table[] = {
     {.op = "slice",
      .takes_complex = true,
      .samples =
@@ -100,6 +100,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> slice_samples() { return table; }
+std::span<const OpSamples> slice_samples() { return slice_table; }
 
 }   // namespace tapedeck::test

@@ -8,6 +8,8 @@
 #include "elements.h"
 #include "tapedeck/gradcheck.h"
 
+namespace slice_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -412,3 +414,5 @@ TEST_CASE("parts that do not fit are named", "[parts][errors]") {
   CHECK_THROWS_AS(unstack(Tensor()), ArgumentError);
   CHECK_THROWS_AS(concat({x, Tensor()}, 0), ArgumentError);
 }
+
+}   // namespace slice_test

@@ -11,7 +11,7 @@ using namespace samples;
 
 OwnedAttrs along(int axis) { return Attrs(SoftmaxAttrs{axis}); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples softmax_table[] = {
     {.op = "softmax",
      .samples =
          [] {
@@ -90,6 +90,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> softmax_samples() { return table; }
+std::span<const OpSamples> softmax_samples() { return softmax_table; }
 
 }   // namespace tapedeck::test

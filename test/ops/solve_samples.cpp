@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples solve_table[] = {
     {.op = "cholesky",
      .takes_complex = true,
      .floor = 1e-14,
@@ -178,6 +178,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> solve_samples() { return table; }
+std::span<const OpSamples> solve_samples() { return solve_table; }
 
 }   // namespace tapedeck::test

@@ -11,6 +11,8 @@
 #include "tapedeck/tapedeck.h"
 #include "warnings.h"
 
+namespace solve_test {
+
 using namespace tapedeck;
 
 TEST_CASE("cholesky_solve solves with the factor", "[solve]") {
@@ -217,3 +219,5 @@ TEST_CASE("errors of cholesky_solve name it and its arguments", "[solve][errors]
                     "cholesky_solve: takes square matrices: factor is f32[2,3], b is f32[2,1]");
   CHECK_THROWS_WITH(cholesky_solve(factor, Tensor()), "cholesky_solve: b is undefined");
 }
+
+}   // namespace solve_test

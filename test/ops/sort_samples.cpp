@@ -9,10 +9,7 @@ namespace {
 
 using namespace samples;
 
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-Tensor i64(detail::List2<std::int64_t> v) { return tensor(v); }
-
-constexpr OpSamples table[] = {
+constexpr OpSamples sort_table[] = {
     {.op = "sort",
      .samples =
          [] {
@@ -145,6 +142,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> sort_samples() { return table; }
+std::span<const OpSamples> sort_samples() { return sort_table; }
 
 }   // namespace tapedeck::test

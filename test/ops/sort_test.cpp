@@ -14,6 +14,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace sort_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using samples::f64;
@@ -235,3 +237,5 @@ TEST_CASE("functions made of ops name themselves in their errors", "[sort]") {
   CHECK(message_of<ShapeError>([] { norm(zeros({0}), std::numeric_limits<double>::infinity()); }) ==
         "norm: no elements to choose from: x is f32[0]");
 }
+
+}   // namespace sort_test

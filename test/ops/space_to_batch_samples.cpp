@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples space_to_batch_table[] = {
     {.op = "space_to_batch_nd",
      .takes_complex = true,
      .samples =
@@ -98,6 +98,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> space_to_batch_samples() { return table; }
+std::span<const OpSamples> space_to_batch_samples() { return space_to_batch_table; }
 
 }   // namespace tapedeck::test

@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples special_table[] = {
     {.op = "erf",
      .samples =
          [] {
@@ -227,6 +227,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> special_samples() { return table; }
+std::span<const OpSamples> special_samples() { return special_table; }
 
 }   // namespace tapedeck::test

@@ -11,6 +11,8 @@
 #include "message_of.h"
 #include "values.h"
 
+namespace special_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -231,3 +233,5 @@ TEST_CASE("spence and ndtri are +0 where they are 0", "[special]") {
   CHECK(!std::signbit(spence(1.0).item()));
   CHECK(!std::signbit(ndtri(0.5).item()));
 }
+
+}   // namespace special_test

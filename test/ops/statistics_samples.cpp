@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-constexpr OpSamples table[] = {
+constexpr OpSamples statistics_table[] = {
     {.op = "count_nonzero",
      .samples =
          [] {
@@ -47,6 +47,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> statistics_samples() { return table; }
+std::span<const OpSamples> statistics_samples() { return statistics_table; }
 
 }   // namespace tapedeck::test

@@ -9,9 +9,7 @@ namespace {
 
 using namespace samples;
 
-Tensor i64(detail::List2<std::int64_t> v) { return tensor(v); }
-
-constexpr OpSamples table[] = {
+constexpr OpSamples take_along_axis_table[] = {
     {.op = "take_along_axis",
      .takes_complex = true,
      .samples =
@@ -63,6 +61,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> take_along_axis_samples() { return table; }
+std::span<const OpSamples> take_along_axis_samples() { return take_along_axis_table; }
 
 }   // namespace tapedeck::test

@@ -13,9 +13,8 @@ using namespace samples;
 OwnedAttrs groups(std::int64_t count, int axis, bool zero = false) {
   return Attrs(SegmentAttrs{count, axis, zero});
 }
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
-constexpr OpSamples table[] = {
+constexpr OpSamples unsorted_segment_table[] = {
     {.op = "unsorted_segment_sum",
      .takes_complex = true,
      .samples =
@@ -118,7 +117,7 @@ constexpr OpSamples table[] = {
            const Tensor some = distinct({5, 3}), ids = i64({2, 0, -1, 2, 0});
            return std::vector<Sample>{
                {.inputs = {some, ids, unsorted_segment_max(some, ids, 3)}, .attrs = groups(3, -2)},
-               {.inputs = {zeros({0, 3}, DType::f64), i64({}), zeros({0, 3}, DType::f64)},
+               {.inputs = {zeros({0, 3}, DType::f64), zeros({0}, DType::i64), zeros({0, 3}, DType::f64)},
                 .attrs = groups(0, -2)},
                {.inputs = {f64({{1, 2}, {-3, 2}, {5, 0}, {7, 8}, {1, 2}}), i64({1, 1, 0, -1, 1}),
                            f64({{5, 0}, {1, 2}})},
@@ -132,6 +131,6 @@ constexpr OpSamples table[] = {
 
 }   // namespace
 
-std::span<const OpSamples> unsorted_segment_samples() { return table; }
+std::span<const OpSamples> unsorted_segment_samples() { return unsorted_segment_table; }
 
 }   // namespace tapedeck::test

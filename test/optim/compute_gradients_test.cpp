@@ -9,6 +9,8 @@
 #include "tape/variable.h"
 #include "values.h"
 
+namespace compute_gradients_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
@@ -454,3 +456,5 @@ TEST_CASE("a variable that is listed twice is an error", "[optimizer]") {
         }) == "minimize: variable \"w\" is listed twice; a step would change it twice");
   CHECK(w.value().item() == 1);
 }
+
+}   // namespace compute_gradients_test

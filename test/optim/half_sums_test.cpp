@@ -7,6 +7,8 @@
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 
+namespace half_sums_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -122,3 +124,5 @@ TEST_CASE("running statistics of halves follow to the end", "[half]") {
     CHECK(value_of(norm(x)) == near(-1 / std::sqrt(2.0), half));
   }
 }
+
+}   // namespace half_sums_test

@@ -11,6 +11,8 @@
 #include "tapedeck/training.h"
 #include "temporary_folder.h"
 
+namespace half_training_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -156,3 +158,5 @@ TEST_CASE("digits are learned as well with weights and activations of 16 bits", 
   CHECK(brain > single - 0.02);
   CHECK(half > single - 0.02);
 }
+
+}   // namespace half_training_test

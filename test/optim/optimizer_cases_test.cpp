@@ -6,6 +6,8 @@
 #include "tapedeck/moving_average.h"
 #include "values.h"
 
+namespace optimizer_cases_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -392,3 +394,5 @@ TEST_CASE("cases: errors of rules", "[cases][errors]") {
         "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
   });
 }
+
+}   // namespace optimizer_cases_test

@@ -8,6 +8,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace optimizer_state_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
@@ -171,3 +173,5 @@ TEST_CASE("what was restored under a higher id stays, and the latest of one id c
   CHECK(restored(7, 2) == std::pair(7.0, 7.0));
   CHECK(restored(8, 3) == std::pair(8.0, 8.0));
 }
+
+}   // namespace optimizer_state_test

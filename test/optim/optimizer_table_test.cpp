@@ -7,6 +7,8 @@
 #include "optim/trajectories.h"
 #include "tapedeck/tapedeck.h"
 
+namespace optimizer_table_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -142,3 +144,5 @@ TEST_CASE("steps give the same bits on any number of threads", "[optimizer][thre
     }
   }
 }
+
+}   // namespace optimizer_table_test

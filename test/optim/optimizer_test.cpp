@@ -11,6 +11,8 @@
 #include "tape/variable.h"
 #include "tapedeck/tapedeck.h"
 
+namespace optimizer_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
@@ -408,3 +410,5 @@ TEST_CASE("centered RMSProp stays finite where a gradient hardly changes", "[opt
         CHECK(std::isfinite(x.value().at({1})));
       }
 }
+
+}   // namespace optimizer_test

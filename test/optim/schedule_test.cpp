@@ -7,6 +7,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace schedule_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -213,3 +215,5 @@ TEST_CASE("a schedule may replace itself", "[optimizer]") {
   descent.apply_gradients({{one, x}});
   CHECK(x.value().item() == -6);
 }
+
+}   // namespace schedule_test

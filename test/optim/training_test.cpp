@@ -11,6 +11,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace optim_training_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
@@ -376,3 +378,5 @@ TEST_CASE("a weighted average has one shape, that of its values", "[optimizer]")
         }) == "weighted_moving_average: the value is f32[2,3], those before had the shape [3]");
   CHECK(average.update(full({3}, 4), tensor(2.0)).to_vector() == std::vector<double>{3, 3, 3});
 }
+
+}   // namespace optim_training_test

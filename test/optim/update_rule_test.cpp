@@ -8,6 +8,8 @@
 #include "tapedeck/update_rule.h"
 #include "values.h"
 
+namespace update_rule_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
@@ -231,3 +233,5 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
                               s[0] = ones({2});
                             }}) == "r: slot \"s\" was f64[2] and becomes f32[2]");
 }
+
+}   // namespace update_rule_test

@@ -6,6 +6,8 @@
 #include "case.h"
 #include "tapedeck/debug.h"
 
+namespace forward_cases_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -318,3 +320,5 @@ TEST_CASE("cases: stacked tangents", "[cases][forward]") {
     c.check("jvp", Gradient(accumulator.jvp(sin(x))));
   });
 }
+
+}   // namespace forward_cases_test

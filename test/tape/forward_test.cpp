@@ -6,6 +6,8 @@
 #include "tapedeck/tapedeck.h"
 #include "warnings.h"
 
+namespace forward_test {
+
 using namespace tapedeck;
 
 namespace {
@@ -333,3 +335,5 @@ TEST_CASE("the tangent of the first primal reaches the reads of a variable", "[f
   CHECK(forward.jvp(v.value()).item() == 2);
   CHECK(forward.jvp(v * v).item() == 12);
 }
+
+}   // namespace forward_test

@@ -6,6 +6,8 @@
 
 #include "ops/odd_ops.h"
 
+namespace imperative_grad_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -442,3 +444,5 @@ TEST_CASE("the tree sums pairs of terms", "[engine]") {
   CHECK(sum(Aggregation::tree) == 0);           // (1 + 1e8) + (-1e8 + 1)
   CHECK(sum(Aggregation::accumulate_n) == 1);   // ((1 + 1e8) - 1e8) + 1
 }
+
+}   // namespace imperative_grad_test

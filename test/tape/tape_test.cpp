@@ -11,6 +11,8 @@
 #include "values.h"
 #include "warnings.h"
 
+namespace tape_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -664,3 +666,5 @@ TEST_CASE("slices without a dense_shape take that of their target", "[tape]") {
   CHECK(tape.gradient(y, {x}, {.output_gradients = {slices}})[0].dense().to_vector() ==
         std::vector<double>{0, 0, 20, 40, 0, 0});
 }
+
+}   // namespace tape_test

@@ -7,6 +7,8 @@
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
+namespace variable_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -294,3 +296,5 @@ TEST_CASE("a watcher notes what an optimizer updates", "[variable]") {
   REQUIRE(watcher.watched_variables().size() == 1);
   CHECK(watcher.watched_variables()[0] == v);
 }
+
+}   // namespace variable_test

@@ -8,6 +8,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/gradients.h"
 
+namespace control_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -622,3 +624,5 @@ TEST_CASE("higher derivatives through a branch are zeros where it is linear, or 
       CHECK(zero(h, {2, 2}));
   }
 }
+
+}   // namespace control_test

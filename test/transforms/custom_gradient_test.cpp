@@ -10,6 +10,8 @@
 #include "tapedeck/gradcheck.h"
 #include "values.h"
 
+namespace custom_gradient_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -668,3 +670,5 @@ TEST_CASE("an operation may have many outputs that an earlier tape has tracked",
     CHECK(tape.gradient(y[i], x).dense().item() == static_cast<double>(i));
   CHECK(tape.gradient(y, {x})[0].dense().item() == 59 * 60 / 2);
 }
+
+}   // namespace custom_gradient_test

@@ -11,6 +11,8 @@
 #include "tapedeck/minimize.h"
 #include "values.h"
 
+namespace functions_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -336,3 +338,5 @@ TEST_CASE("an empty function is refused by name", "[functions][errors]") {
   refused("minimize_newton", [&] { (void)minimize_newton(none, x); });
   if (has_lbfgs()) refused("minimize_lbfgs", [&] { (void)minimize_lbfgs(none, x); });
 }
+
+}   // namespace functions_test

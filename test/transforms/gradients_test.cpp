@@ -9,6 +9,8 @@
 #include "message_of.h"
 #include "ops/odd_ops.h"
 
+namespace gradients_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -340,3 +342,5 @@ TEST_CASE("a bool target has no gradient", "[gradients][errors]") {
   CHECK(message_of<DTypeError>([&] { gradients(y, x, {.output_gradients = {y}}); }) ==
         "gradients: target 0 is bool, which has no gradient; use where or astype");
 }
+
+}   // namespace gradients_test

@@ -9,6 +9,8 @@
 #include "ops/odd_ops.h"
 #include "ops/op_samples.h"
 
+namespace jacobian_test {
+
 using namespace tapedeck;
 using namespace tapedeck::test;
 
@@ -360,3 +362,5 @@ TEST_CASE("a Jacobian has the dtype of its input in each mode", "[jacobian]") {
         CHECK(batch_jacobian(narrow, ones({2, 3}, dtype), options).dtype() == dtype);
       }
 }
+
+}   // namespace jacobian_test

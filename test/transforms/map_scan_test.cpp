@@ -11,6 +11,8 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 
+namespace map_scan_test {
+
 using namespace tapedeck;
 using samples::uniform;
 using test::message_of;
@@ -233,3 +235,5 @@ TEST_CASE("what map_scan refuses", "[map_scan]") {
   CHECK_THROWS_AS(fused(x, {.length = 3}), ShapeError);
   CHECK_THROWS_AS(fused(x, {.checkpoint_bytes = 0}), ArgumentError);
 }
+
+}   // namespace map_scan_test

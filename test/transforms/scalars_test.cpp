@@ -8,6 +8,8 @@
 #include "tapedeck/gradients.h"
 #include "tapedeck/tapedeck.h"
 
+namespace scalars_test {
+
 namespace {
 
 namespace td = tapedeck;
@@ -194,3 +196,5 @@ TEST_CASE("long programs of scalars, and such that throw", "[scalars]") {
   CHECK_THROWS_AS(scalars::gradient(failing, 1.0), std::runtime_error);
   CHECK(scalars::gradient(power, 1.0) == 100'000);
 }
+
+}   // namespace scalars_test

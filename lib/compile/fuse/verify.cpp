@@ -78,9 +78,9 @@ class Terms {
   std::vector<bool> is_one_;   // by terms
 };
 
-class Verifier {
+class GroupVerifier {
  public:
-  Verifier(const Program& p, const Passes& passes, const Step& step, const GroupCode& code)
+  GroupVerifier(const Program& p, const Passes& passes, const Step& step, const GroupCode& code)
       : p_(p), passes_(passes), step_(step), code_(code), n_(code.pass.n) {}
 
   void run() {
@@ -463,7 +463,7 @@ class Verifier {
 
 std::optional<std::string> verify(const Program& p, const Passes& passes, const Step& step,
                                   const GroupCode& code) {
-  return fault_of(Verifier(p, passes, step, code));
+  return fault_of(GroupVerifier(p, passes, step, code));
 }
 
 }   // namespace tapedeck::compiled

@@ -7,9 +7,9 @@
 namespace tapedeck::compiled {
 namespace {
 
-class Verifier {
+class ProgramVerifier {
  public:
-  explicit Verifier(const Program& p) : p_(p), defined_(p.values().size(), 0) {}
+  explicit ProgramVerifier(const Program& p) : p_(p), defined_(p.values().size(), 0) {}
 
   void run() {
     for (const ValueId v : ids_of(p_.values()))
@@ -161,6 +161,6 @@ class Verifier {
 
 }   // namespace
 
-std::optional<std::string> verify(const Program& p) { return fault_of(Verifier(p)); }
+std::optional<std::string> verify(const Program& p) { return fault_of(ProgramVerifier(p)); }
 
 }   // namespace tapedeck::compiled

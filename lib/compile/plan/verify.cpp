@@ -15,9 +15,9 @@ namespace {
 
 std::int64_t bytes_with_padding(const Spec& s) { return (s.nbytes() + 63) / 64 * 64 + 64; }
 
-class Verifier {
+class PlanVerifier {
  public:
-  explicit Verifier(const Plan& plan)
+  explicit PlanVerifier(const Plan& plan)
       : plan_(plan), p_(plan.program), uses_(p_.values().size(), 0), is_there_(p_.values().size(), 0) {}
 
   void run() {
@@ -259,6 +259,6 @@ class Verifier {
 
 }   // namespace
 
-std::optional<std::string> verify(const Plan& plan) { return fault_of(Verifier(plan)); }
+std::optional<std::string> verify(const Plan& plan) { return fault_of(PlanVerifier(plan)); }
 
 }   // namespace tapedeck::compiled

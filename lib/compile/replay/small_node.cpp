@@ -32,18 +32,18 @@ bool is_few(std::int64_t n) { return n > 0 && n <= kMostElements; }
 
 template <class T> void SmallProduct<T>::run(const Places& at) const {
   if (add) begin_sum<T>(at.x[2], at.y[0], m * n);
-  kernels::gemm(kernels::Product<T>{.m = m,
-                                    .n = n,
-                                    .k = k,
-                                    .a = in<T>(at.x[0]),
-                                    .b = in<T>(at.x[1]),
-                                    .y = in<T>(at.y[0]),
-                                    .a_transposed = transposed.a,
-                                    .b_transposed = transposed.b,
-                                    .lda = transposed.a ? m : k,
-                                    .ldb = transposed.b ? k : n,
-                                    .ldy = n,
-                                    .add = add});
+  kernels::gemm(kernels::MatrixProduct<T>{.m = m,
+                                          .n = n,
+                                          .k = k,
+                                          .a = in<T>(at.x[0]),
+                                          .b = in<T>(at.x[1]),
+                                          .y = in<T>(at.y[0]),
+                                          .a_transposed = transposed.a,
+                                          .b_transposed = transposed.b,
+                                          .lda = transposed.a ? m : k,
+                                          .ldb = transposed.b ? k : n,
+                                          .ldy = n,
+                                          .add = add});
 }
 
 template <class T> void SmallMap<T>::run(const Places& at) const {

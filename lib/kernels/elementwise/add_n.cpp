@@ -11,8 +11,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kBlock = 4096;
-constexpr Cut kCut = {4 * kBlock, 16 * kBlock};
+constexpr std::int64_t kAddNBlock = 4096;
+constexpr Cut kAddNCut = {4 * kAddNBlock, 16 * kAddNBlock};
 
 template <class T>
 void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
@@ -28,7 +28,7 @@ void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::in
 // y is written when all terms have been read.
 template <class T>
 void add_block_apart(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
-  alignas(64) T sum[kBlock + kStep<T>];
+  alignas(64) T sum[kAddNBlock + kStep<T>];
   std::vector<const T*> terms = x;
   for (const T*& term : terms)
     term += begin;
@@ -50,9 +50,9 @@ void add_n(Refs x, Tensor& y) {
       // order of the terms, and so the bits, do not depend on whose memory y is.
       const auto own = std::find(terms.begin(), terms.end(), out);
       const bool apart = own != terms.end() && own - terms.begin() > 1;
-      parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t begin = first; begin < last; begin += kBlock) {
-          const std::int64_t end = std::min(begin + kBlock, last);
+      parallel_for(y.size(), kAddNCut, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t begin = first; begin < last; begin += kAddNBlock) {
+          const std::int64_t end = std::min(begin + kAddNBlock, last);
           if (apart)
             add_block_apart(terms, out, begin, end);
           else

@@ -8,14 +8,14 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 14, 1 << 17};   // of elements
+constexpr Cut kComplexPartsCut = {1 << 14, 1 << 17};   // of elements
 
 // y[i] = f(z[i])
 template <class F> void each(const Tensor& z, Tensor& y, F f) {
   visit_complex(z.dtype(), [&]<class T>(T) {
     const T* in = elements<T>(z);
     auto* out = elements<std::invoke_result_t<F, T>>(y);
-    parallel_for(z.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(z.size(), kComplexPartsCut, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         out[i] = f(in[i]);
     });
@@ -29,7 +29,7 @@ void join_parts(const Tensor& re, const Tensor& im, Tensor& z) {
     const auto* x = elements<typename T::value_type>(re);
     const auto* y = elements<typename T::value_type>(im);
     T* out = elements<T>(z);
-    parallel_for(z.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(z.size(), kComplexPartsCut, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         out[i] = {x[i], y[i]};
     });

@@ -12,14 +12,14 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 12, 1 << 14};   // pixels
+constexpr Cut kColorSpaceCut{1 << 12, 1 << 14};   // pixels
 
 template <class F> void each_pixel(const Tensor& x, Tensor& y, const F& f) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const T* from = elements<T>(x);
     T* to = elements<T>(y);
-    parallel_for(x.size() / 3, kCut, [=](std::int64_t begin, std::int64_t end) {
+    parallel_for(x.size() / 3, kColorSpaceCut, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         f(from + 3 * i, to + 3 * i);
     });
@@ -57,7 +57,7 @@ void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
     using T = decltype(one);
     const T *pixels = elements<T>(x), *cotangents = elements<T>(dy);
     T* gradients = elements<T>(dx);
-    parallel_for(dy.size() / 3, kCut, [=, n = x.size() / 3](std::int64_t begin, std::int64_t end) {
+    parallel_for(dy.size() / 3, kColorSpaceCut, [=, n = x.size() / 3](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const T *c = pixels + 3 * (i % n), *d = cotangents + 3 * i, *largest = std::max_element(c, c + 3),
                 *smallest = std::min_element(c, c + 3);

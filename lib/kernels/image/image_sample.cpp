@@ -14,8 +14,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 13, 1 << 15};    // output elements
-constexpr std::int64_t kChannels = 64;   // channels per task of the adjoint
+constexpr Cut kImageSampleCut{1 << 13, 1 << 15};   // output elements
+constexpr std::int64_t kChannels = 64;             // channels per task of the adjoint
 
 /// Where an output pixel reads from its image. `hidden`: it reads nothing.
 struct Position {
@@ -100,7 +100,7 @@ template <class T> struct Transforms {
 };
 
 template <class T, class P> void sample(const Frames& f, const P& position, const T* x, T* y) {
-  parallel_for(f.stacks * f.frames * f.rows, cut_of(kCut, f.columns * f.channels),
+  parallel_for(f.stacks * f.frames * f.rows, cut_of(kImageSampleCut, f.columns * f.channels),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t line = begin; line < end; ++line) {
                    const std::int64_t row = line % f.rows, frame = line / f.rows % f.frames,
@@ -128,8 +128,8 @@ template <class T, class P> void sample_adjoint(const Frames& f, const P& positi
   const std::int64_t parts = (f.channels + kChannels - 1) / kChannels, pixels = f.height * f.width;
   parallel_for(
       f.stacks * f.images * parts,
-      cut_of(kCut, (pixels + f.frames * f.rows * f.columns / std::max<std::int64_t>(f.images, 1)) *
-                       std::min(f.channels, kChannels)),
+      cut_of(kImageSampleCut, (pixels + f.frames * f.rows * f.columns / std::max<std::int64_t>(f.images, 1)) *
+                                  std::min(f.channels, kChannels)),
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t task = begin; task < end; ++task) {
           const std::int64_t image = task / parts % f.images, stack = task / parts / f.images,

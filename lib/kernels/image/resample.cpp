@@ -9,7 +9,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 14, 1 << 16};   // products
+constexpr Cut kResampleCut{1 << 14, 1 << 16};   // products
 
 // One output entry: the weighted sum of n runs of `after` elements.
 template <class T> void sum_runs(const T* x, const std::int64_t* position, const T* weight, std::int64_t n,
@@ -35,7 +35,7 @@ void run(const WeightTable& table, const T* x, std::int64_t before, std::int64_t
   const std::vector<T> weight(table.weight.begin(), table.weight.end());
   const std::int64_t outputs = table.outputs(), taps = static_cast<std::int64_t>(weight.size());
   if (outputs == 0 || after == 0) return;
-  parallel_for(before * outputs, cut_of(kCut, (taps / outputs + 1) * after),
+  parallel_for(before * outputs, cut_of(kResampleCut, (taps / outputs + 1) * after),
                [&](std::int64_t first, std::int64_t last) {
                  std::int64_t image = first / outputs, o = first % outputs;
                  for (std::int64_t line = first; line < last; ++line) {

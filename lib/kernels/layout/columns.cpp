@@ -14,18 +14,18 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kNear = 1 << 14;     // bytes of a block
-constexpr std::int64_t kMostColumns = 64;   // of a block
-constexpr std::int64_t kTask = 1 << 18;     // least bytes of the matrix per thread
+constexpr std::int64_t kColumnsNear = 1 << 14;   // bytes of a block
+constexpr std::int64_t kMostColumns = 64;        // of a block
+constexpr std::int64_t kColumnsTask = 1 << 18;   // least bytes of the matrix per thread
 
 // Calls f(scratch, first row, rows, first column, columns) for all blocks; their scratch has room for them.
 template <class T, class F> void each_block(std::int64_t rows, std::int64_t columns, F f) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  const std::int64_t across = std::min(columns, kMostColumns), down = kNear / size / across;
+  const std::int64_t across = std::min(columns, kMostColumns), down = kColumnsNear / size / across;
   const std::int64_t blocks = (rows + down - 1) / down;
-  parallel_for(blocks, std::max(std::int64_t{1}, kTask / size / (down * columns)),
+  parallel_for(blocks, std::max(std::int64_t{1}, kColumnsTask / size / (down * columns)),
                [&](std::int64_t begin, std::int64_t end) {
-                 alignas(64) std::byte scratch[kNear];
+                 alignas(64) std::byte scratch[kColumnsNear];
                  for (std::int64_t i = begin * down; i < std::min(end * down, rows); i += down)
                    for (std::int64_t j = 0; j < columns; j += across)
                      f(reinterpret_cast<T*>(scratch), i, std::min(down, rows - i), j,

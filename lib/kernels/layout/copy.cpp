@@ -14,9 +14,9 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
-constexpr std::int64_t kBand = 64;         // rows of a transposition per block
-constexpr std::int64_t kNear = 1 << 14;    // bytes that stay in the L1 cache
+constexpr std::int64_t kCopyGrain = 1 << 16;   // least elements per thread
+constexpr std::int64_t kBand = 64;             // rows of a transposition per block
+constexpr std::int64_t kNear = 1 << 14;        // bytes that stay in the L1 cache
 constexpr std::int64_t kFew = 32;   // fewer broadcast columns than this are filled faster by a transposition
 
 // One loop: its extent, and the strides of one step in the viewed tensor and in the dense one.
@@ -83,12 +83,12 @@ struct Loops {
 // into pieces.
 template <class F> void each_matrix(const Loops& w, std::int64_t band, F f) {
   const std::int64_t rows = w.rows.extent, columns = w.columns.extent, matrices = w.count();
-  if (rows <= kGrain / columns)
-    return parallel_for(matrices, kGrain / (rows * columns), [&](std::int64_t begin, std::int64_t end) {
+  if (rows <= kCopyGrain / columns)
+    return parallel_for(matrices, kCopyGrain / (rows * columns), [&](std::int64_t begin, std::int64_t end) {
       w.each(begin, end, [&](std::int64_t offset, std::int64_t dense) { f(offset, dense, rows, columns); });
     });
-  const std::int64_t width = std::min(columns, kGrain),
-                     height = std::min(rows, std::max(std::int64_t{1}, kGrain / width / band) * band);
+  const std::int64_t width = std::min(columns, kCopyGrain),
+                     height = std::min(rows, std::max(std::int64_t{1}, kCopyGrain / width / band) * band);
   const std::int64_t across = (columns + width - 1) / width, down = (rows + height - 1) / height;
   w.each(0, matrices, [&](std::int64_t offset, std::int64_t dense) {
     parallel_for(across * down, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -239,7 +239,7 @@ void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t coun
     copy_runs(x.raw() + (from.first + row * from.step) * size + begin, from.step * size,
               y.raw() + (to.first + row * to.step) * size + begin, to.step * size, rows, some);
   };
-  constexpr std::int64_t grain = kGrain * 8;
+  constexpr std::int64_t grain = kCopyGrain * 8;
   if (count == 1)
     return parallel_for(bytes, grain,
                         [&](std::int64_t begin, std::int64_t end) { copy(0, 1, begin, end - begin); });
@@ -250,7 +250,7 @@ void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t coun
 namespace {
 
 void clear_bytes(std::byte* y, std::int64_t n) {
-  parallel_for(n, kGrain * 8, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(n, kCopyGrain * 8, [&](std::int64_t begin, std::int64_t end) {
     std::memset(y + begin, 0, static_cast<std::size_t>(end - begin));
   });
 }

@@ -8,12 +8,12 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
+constexpr Cut kDiagCut = {1 << 15, 1 << 17};   // of elements
 
 // Calls f(offset in the matrices, offset in the rows, length) for each diagonal of each matrix. One step
 // along a diagonal is columns + 1 elements of the matrix.
 template <class F> void each_diagonal(const DiagonalRows& d, std::int64_t batch, F f) {
-  parallel_for(batch, cut_of(kCut, d.count() * d.longest), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(batch, cut_of(kDiagCut, d.count() * d.longest), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t k = d.high; k >= d.low; --k) {
         const std::int64_t n = d.length(k), first = k >= 0 ? k : -k * d.columns;
@@ -51,7 +51,7 @@ void band(const Tensor& x, std::int64_t low, std::int64_t high, Tensor& y) {
   if (y.size() == 0) return;
   const std::int64_t rows = y.shape()[y.ndim() - 2], columns = y.shape()[y.ndim() - 1];
   visit_size(x.dtype(), [&]<class T>(T) {
-    parallel_for(y.size() / columns, cut_of(kCut, columns), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(y.size() / columns, cut_of(kDiagCut, columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t row = r % rows;
         const std::int64_t first = low <= -row      ? 0

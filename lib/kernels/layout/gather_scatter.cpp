@@ -15,7 +15,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
+constexpr Cut kGatherScatterCut = {1 << 15, 1 << 17};   // of elements
 
 // Copies rows index[0], …, index[n - 1] of `from`, of `elements` elements each; zeros for negative indices.
 template <class T, class Index>
@@ -59,15 +59,16 @@ void gather(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor
   visit_indices(indices, [&](const auto index) {
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
-          const std::int64_t slab = row / count, k = row % count;
-          n = std::min(count - k, end - row);
-          gather_rows(elements<T>(x) + slab * extent * after,
-                      index.data() + slab / batches.inner % batches.count * count + k, n, after,
-                      elements<T>(y) + row * after);
-        }
-      });
+      parallel_for(view.before * count, cut_of(kGatherScatterCut, after),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
+                       const std::int64_t slab = row / count, k = row % count;
+                       n = std::min(count - k, end - row);
+                       gather_rows(elements<T>(x) + slab * extent * after,
+                                   index.data() + slab / batches.inner % batches.count * count + k, n, after,
+                                   elements<T>(y) + row * after);
+                     }
+                   });
     });
   });
 }
@@ -137,7 +138,7 @@ struct ByRange {
 // these are few and rows are long enough to pay for bucketing the indices, ranges of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
-  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least &&
+  if (before < few && all.after >= long_row && all.count * all.after >= kGatherScatterCut.least &&
       all.batches.count == 1 && extent) {
     const std::int64_t ranges = std::min(extent, most);
     const ByRange by_range(all.index, all.count, extent, ranges);
@@ -148,10 +149,11 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
                [=](std::int64_t j) { return first[j]; });
     });
   } else {
-    parallel_for(before, cut_of(kCut, all.count * all.after), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b)
-        all.fold(b, all.count, [](std::int64_t j) { return j; });
-    });
+    parallel_for(before, cut_of(kGatherScatterCut, all.count * all.after),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t b = begin; b < end; ++b)
+                     all.fold(b, all.count, [](std::int64_t j) { return j; });
+                 });
   }
 }
 

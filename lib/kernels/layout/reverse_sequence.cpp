@@ -12,7 +12,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
+constexpr Cut kReverseSequenceCut = {1 << 15, 1 << 17};   // of elements
 
 // f(copy), where copy(from, to) copies n elements.
 template <class T, class F> void with_copy(std::int64_t n, const F& f) {
@@ -36,24 +36,26 @@ void reverse_sequence(const Tensor& x, std::span<const std::int64_t> lengths, in
   const auto length = [&](std::int64_t b) { return lengths[static_cast<std::size_t>(b)]; };
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy<T>(size, [&](auto copy) {
-      parallel_for(inner.before, cut_of(kCut, n * size), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; ++row) {
-          const std::int64_t at = row / between % outer.extent;   // the index along the outer of the two axes
-          const T* from = elements<T>(x) + row * n * size;
-          T* to = elements<T>(y) + row * n * size;
-          if (batch_axis < sequence_axis) {
-            const std::int64_t reversed = length(at);
-            for (std::int64_t i = 0; i < reversed; ++i)
-              copy(from + (reversed - 1 - i) * size, to + i * size);
-            std::copy(from + reversed * size, from + n * size, to + reversed * size);
-          } else {
-            for (std::int64_t b = 0; b < n; ++b) {
-              const std::int64_t away = at < length(b) ? length(b) - 1 - 2 * at : 0;
-              copy(from + (away * between * n + b) * size, to + b * size);
-            }
-          }
-        }
-      });
+      parallel_for(inner.before, cut_of(kReverseSequenceCut, n * size),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin; row < end; ++row) {
+                       const std::int64_t at =
+                           row / between % outer.extent;   // the index along the outer of the two axes
+                       const T* from = elements<T>(x) + row * n * size;
+                       T* to = elements<T>(y) + row * n * size;
+                       if (batch_axis < sequence_axis) {
+                         const std::int64_t reversed = length(at);
+                         for (std::int64_t i = 0; i < reversed; ++i)
+                           copy(from + (reversed - 1 - i) * size, to + i * size);
+                         std::copy(from + reversed * size, from + n * size, to + reversed * size);
+                       } else {
+                         for (std::int64_t b = 0; b < n; ++b) {
+                           const std::int64_t away = at < length(b) ? length(b) - 1 - 2 * at : 0;
+                           copy(from + (away * between * n + b) * size, to + b * size);
+                         }
+                       }
+                     }
+                   });
     });
   });
 }

@@ -13,7 +13,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
+constexpr Cut kTakeAlongAxisCut = {1 << 14, 1 << 16};   // of elements
 constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
 
 /// The minimum of values that several threads report.
@@ -62,20 +62,21 @@ std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisV
   const std::int64_t after = view.after, slab = view.extent * after, slabs = indices.size() / (count * after);
   visit_indices(indices, [&](const auto list) {
     visit_size(x.dtype(), [&]<class T>(T) {
-      parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
-          const std::int64_t b = row / count, k = row % count;
-          n = std::min(count - k, end - row);
-          const std::int64_t at = (b % slabs * count + k) * after;
-          const auto* index = list.data() + at;
-          const T* from = elements<T>(x) + b * slab;
-          T* to = elements<T>(y) + row * after;
-          const std::int64_t bad =
-              each_index(index, n, after, 0, after, view.extent,
-                         [=](std::int64_t i, std::int64_t offset) { to[i] = from[offset]; });
-          if (bad >= 0) return first.update(at + bad);
-        }
-      });
+      parallel_for(view.before * count, cut_of(kTakeAlongAxisCut, after),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
+                       const std::int64_t b = row / count, k = row % count;
+                       n = std::min(count - k, end - row);
+                       const std::int64_t at = (b % slabs * count + k) * after;
+                       const auto* index = list.data() + at;
+                       const T* from = elements<T>(x) + b * slab;
+                       T* to = elements<T>(y) + row * after;
+                       const std::int64_t bad =
+                           each_index(index, n, after, 0, after, view.extent,
+                                      [=](std::int64_t i, std::int64_t offset) { to[i] = from[offset]; });
+                       if (bad >= 0) return first.update(at + bad);
+                     }
+                   });
     });
   });
   return first.result();
@@ -98,7 +99,8 @@ std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisVi
         using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
                                               std::type_identity<T>>::type;   // unsigned overflow wraps
         parallel_for(
-            view.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {
+            view.before * strips, cut_of(kTakeAlongAxisCut, count * width),
+            [&](std::int64_t begin, std::int64_t end) {
               for (std::int64_t piece = begin; piece < end; ++piece) {
                 const std::int64_t b = piece / strips, left = piece % strips * width,
                                    right = std::min(left + width, after), at = b % slabs * count * after;

@@ -172,17 +172,17 @@ Failure pinv(const Tensor& x, double rcond, Tensor& y) {
       for (std::int64_t j = 0; j < k; ++j)
         scale(vh.data() + j * n, n, 1,
               T(s[static_cast<std::size_t>(j)] <= least ? 0 : 1 / s[static_cast<std::size_t>(j)]));
-      gemm(Product<T>{.m = n,
-                      .n = m,
-                      .k = k,
-                      .a = vh.data(),
-                      .b = u.data(),
-                      .y = out,
-                      .a_transposed = true,
-                      .b_transposed = true,
-                      .lda = n,
-                      .ldb = k,
-                      .ldy = m});
+      gemm(MatrixProduct<T>{.m = n,
+                            .n = m,
+                            .k = k,
+                            .a = vh.data(),
+                            .b = u.data(),
+                            .y = out,
+                            .a_transposed = true,
+                            .b_transposed = true,
+                            .lda = n,
+                            .ldb = k,
+                            .ldy = m});
       std::transform(out, out + n * m, out, [](const T& e) { return conjugate(e); });
       return info;
     });

@@ -19,8 +19,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 11, 1 << 13};         // of elements
-constexpr std::int64_t kBlock = 8;               // strided lines that are copied at once
+constexpr Cut kFftCut = {1 << 11, 1 << 13};      // of elements
+constexpr std::int64_t kFftBlock = 8;            // strided lines that are copied at once
 constexpr std::int64_t kLargestKept = 1 << 18;   // longer plans are not cached
 
 /// The smallest 2ᵏ or 3 · 2ᵏ that is at least n.
@@ -114,7 +114,7 @@ std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_t
 /// followed by those that the plan needs.
 template <class T, class F>
 void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
-  parallel_for(count, cut_of(kCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(count, cut_of(kFftCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {
     Numbers<T> scratch(static_cast<std::size_t>(extra + plan.scratch()));
     f(plan, scratch.data(), begin, end);
   });
@@ -123,10 +123,10 @@ void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, cons
 }   // namespace
 
 template <class T>
-void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, std::complex<T>* y) {
+void fft(const std::complex<T>* x, const FftLines& lines, bool inverse, T scale, std::complex<T>* y) {
   const auto [outer, n, inner] = lines;
   if (outer * n * inner == 0) return;
-  const std::int64_t length = n, stride = inner, blocks = (inner + kBlock - 1) / kBlock;
+  const std::int64_t length = n, stride = inner, blocks = (inner + kFftBlock - 1) / kFftBlock;
   const auto shared_plan = plan_of<T>(n, inverse);
   if (stride == 1 && x != y) {
     for_lines(*shared_plan, outer, 0,
@@ -139,11 +139,12 @@ void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, st
               });
     return;
   }
-  for_lines(*shared_plan, outer * blocks, (kBlock + 1) * n,
+  for_lines(*shared_plan, outer * blocks, (kFftBlock + 1) * n,
             [=](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
-              std::complex<T>*line = scratch + kBlock * length, *further = line + length;
+              std::complex<T>*line = scratch + kFftBlock * length, *further = line + length;
               for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t first = i % blocks * kBlock, width = std::min(kBlock, stride - first),
+                const std::int64_t first = i % blocks * kFftBlock,
+                                   width = std::min(kFftBlock, stride - first),
                                    at = i / blocks * length * stride + first;
                 for (std::int64_t j = 0; j < length; ++j)
                   for (std::int64_t w = 0; w < width; ++w)
@@ -225,8 +226,8 @@ template <class T> void irfft(const std::complex<T>* x, std::int64_t rows, std::
             });
 }
 
-template void fft(const std::complex<float>*, const Lines&, bool, float, std::complex<float>*);
-template void fft(const std::complex<double>*, const Lines&, bool, double, std::complex<double>*);
+template void fft(const std::complex<float>*, const FftLines&, bool, float, std::complex<float>*);
+template void fft(const std::complex<double>*, const FftLines&, bool, double, std::complex<double>*);
 template void rfft(const float*, std::int64_t, std::int64_t, std::complex<float>*);
 template void rfft(const double*, std::int64_t, std::int64_t, std::complex<double>*);
 template void irfft(const std::complex<float>*, std::int64_t, std::int64_t, float*);

@@ -7,13 +7,13 @@
 namespace tapedeck::kernels {
 
 /// An array seen as [outer, n, inner], transformed along the middle axis.
-struct Lines {
+struct FftLines {
   std::int64_t outer, n, inner;
 };
 
 /// y[k] = scale Σ x[j] exp(∓2πi jk / n), with + if inverse. y may be x. T is float or double.
 template <class T>
-void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, std::complex<T>* y);
+void fft(const std::complex<T>* x, const FftLines& lines, bool inverse, T scale, std::complex<T>* y);
 /// The first n / 2 + 1 entries of the transforms of rows of n real numbers; the rest follows by symmetry.
 template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std::complex<T>* y);
 /// The inverse of rfft, from rows of n / 2 + 1 entries to n real numbers. Ignores imaginary parts that are

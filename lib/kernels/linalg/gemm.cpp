@@ -132,7 +132,7 @@ template <class T> const std::complex<T>* factor(const std::complex<T>& x) { ret
 
 // OpenBLAS's kernels add to y, which it sets to 0 first; where it has no AVX-512, in a loop that takes as
 // long as a fifth of a small product.
-template <class T> bool set_to_zero(const Product<T>& p) {
+template <class T> bool set_to_zero(const MatrixProduct<T>& p) {
   if (has_avx512()) return false;
   if (p.ldy == p.n) return std::fill_n(p.y, p.m * p.n, T(0)), true;
   for (std::int64_t i = 0; i < p.m; ++i)
@@ -141,11 +141,13 @@ template <class T> bool set_to_zero(const Product<T>& p) {
 }
 
 constexpr std::int64_t kTiny = 6;   // most rows, columns and terms
-template <class T> bool is_tiny(const Product<T>& p) { return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny; }
+template <class T> bool is_tiny(const MatrixProduct<T>& p) {
+  return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny;
+}
 
 // Row by row. Compilers may contract products and sums, which a dot product would not allow everywhere: its
 // bits would depend on where the operands lie.
-template <class T> void multiply_tiny(const Product<T>& p) {
+template <class T> void multiply_tiny(const MatrixProduct<T>& p) {
   const std::int64_t a_row = p.a_transposed ? 1 : p.lda, a_term = p.a_transposed ? p.lda : 1,
                      b_term = p.b_transposed ? 1 : p.ldb, b_column = p.b_transposed ? p.ldb : 1;
   for (std::int64_t i = 0; i < p.m; ++i) {
@@ -169,7 +171,7 @@ template <class F> void run_blas(F f) {
   limit_openmp(before);
 }
 
-template <class F, class T> void multiply(F* gemm, const Product<T>& p) {
+template <class F, class T> void multiply(F* gemm, const MatrixProduct<T>& p) {
   run_blas([&] {
     const T one(1), add = p.add || set_to_zero(p) ? one : T(0);
     gemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k),
@@ -178,7 +180,7 @@ template <class F, class T> void multiply(F* gemm, const Product<T>& p) {
 }
 
 // Of the matrix as it is stored, which is a, or b where a is a row.
-template <class F, class T> void multiply_vector(F* gemv, const Product<T>& p) {
+template <class F, class T> void multiply_vector(F* gemv, const MatrixProduct<T>& p) {
   const bool by_a = p.n == 1, transposed = by_a ? p.a_transposed : !p.b_transposed;
   const std::int64_t results = by_a ? p.m : p.n, step = by_a ? p.ldy : 1,
                      step_of_x = by_a ? (p.b_transposed ? 1 : p.ldb) : (p.a_transposed ? p.lda : 1);
@@ -193,7 +195,7 @@ template <class F, class T> void multiply_vector(F* gemv, const Product<T>& p) {
 }
 
 // False: it is a product for gemm.
-template <class F, class T> bool multiply_simple(F* gemv, const Product<T>& p) {
+template <class F, class T> bool multiply_simple(F* gemv, const MatrixProduct<T>& p) {
   if (is_tiny(p)) return multiply_tiny(p), true;
   if (p.m > 1 && p.n > 1) return false;
   multiply_vector(gemv, p);
@@ -211,14 +213,14 @@ bool has_avx512() {
 #endif
 }
 
-void gemm(const Product<float>& p) {
+void gemm(const MatrixProduct<float>& p) {
   if (!multiply_simple(cblas_sgemv, p) && !onednn::gemm(p)) multiply(cblas_sgemm, p);
 }
-void gemm(const Product<double>& p) {
+void gemm(const MatrixProduct<double>& p) {
   if (!multiply_simple(cblas_dgemv, p)) multiply(cblas_dgemm, p);
 }
-void gemm(const Product<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
-void gemm(const Product<std::complex<double>>& p) { multiply(cblas_zgemm, p); }
+void gemm(const MatrixProduct<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
+void gemm(const MatrixProduct<std::complex<double>>& p) { multiply(cblas_zgemm, p); }
 
 OneBlasThread::OneBlasThread() : of_openmp_((enter(), limit_openmp(1))) {
   if (!by_openmp()) limit_process();

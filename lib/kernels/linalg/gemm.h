@@ -8,7 +8,7 @@ namespace tapedeck::kernels {
 
 /// y = a b, or y += a b if `add`. All matrices are row-major: y is m × n, a is m × k and b is k × n, or
 /// stored transposed. lda, ldb and ldy are the distances of rows as stored. All numbers are below 2^31.
-template <class T> struct Product {
+template <class T> struct MatrixProduct {
   std::int64_t m, n, k;
   const T *a, *b;
   T* y;
@@ -16,13 +16,13 @@ template <class T> struct Product {
   std::int64_t lda, ldb, ldy;
   bool add = false;
 
-  Product rows(std::int64_t begin, std::int64_t end) const {
-    Product p = *this;
+  MatrixProduct rows(std::int64_t begin, std::int64_t end) const {
+    MatrixProduct p = *this;
     p.m = end - begin, p.a += begin * (a_transposed ? 1 : lda), p.y += begin * ldy;
     return p;
   }
-  Product columns(std::int64_t begin, std::int64_t end) const {
-    Product p = *this;
+  MatrixProduct columns(std::int64_t begin, std::int64_t end) const {
+    MatrixProduct p = *this;
     p.n = end - begin, p.b += begin * (b_transposed ? ldb : 1), p.y += begin;
     return p;
   }
@@ -37,10 +37,10 @@ inline std::int64_t lines_of_panel(std::int64_t lines, std::int64_t panels) {
 bool has_avx512();
 
 /// Computes on the calling thread. A OneBlasThread must be alive on some thread.
-void gemm(const Product<float>& p);
-void gemm(const Product<double>& p);
-void gemm(const Product<std::complex<float>>& p);
-void gemm(const Product<std::complex<double>>& p);
+void gemm(const MatrixProduct<float>& p);
+void gemm(const MatrixProduct<double>& p);
+void gemm(const MatrixProduct<std::complex<float>>& p);
+void gemm(const MatrixProduct<std::complex<double>>& p);
 
 /// While alive, BLAS and LAPACK calls of this thread run on this thread alone; afterwards the user's number
 /// of threads applies again. Throws InternalError if BLAS does not honour it.

@@ -18,7 +18,7 @@ namespace {
 // Rows or columns of a panel, at least and at most: narrower ones repeat BLAS's packing too often, wider ones
 // leave too few panels.
 constexpr std::int64_t kNarrowest = 128, kWidest = 256;
-constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
+constexpr std::int64_t kMatmulGrain = 1 << 22;   // least multiplications per thread
 // Most multiplications of a product that OpenBLAS computes on the calling thread anyway; its own limit is
 // four times that. The locks of a guard would take as long as a product of 8 × 8.
 constexpr std::int64_t kOneThread = 1 << 16;
@@ -34,8 +34,8 @@ template <class T> struct Elements {
 };
 
 // The product of the first matrices of a and b.
-template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t,
-                                            const Tensor& y, const Elements<T>& at, bool add) {
+template <class T> MatrixProduct<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t,
+                                                  const Tensor& y, const Elements<T>& at, bool add) {
   return {.m = extent(y, 2),
           .n = extent(y, 1),
           .k = extent(a, t.a ? 2 : 1),
@@ -53,13 +53,13 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Re
 // The lines of a panel: at least two panels where there is one matrix, if they are worth a thread each.
 std::int64_t panel_of(std::int64_t lines, std::int64_t work_of_line, std::int64_t matrices) {
   const std::int64_t wanted = std::max<std::int64_t>((lines + kWidest - 1) / kWidest, matrices == 1 ? 2 : 1),
-                     most = lines / std::max(kNarrowest, kGrain / work_of_line);
+                     most = lines / std::max(kNarrowest, kMatmulGrain / work_of_line);
   return lines_of_panel(lines, std::max<std::int64_t>(std::min(wanted, most), 1));
 }
 
 template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y,
                                  const Elements<T>& at, bool add) {
-  Product<T> first = first_product<T>(a, b, t, y, at, add);
+  MatrixProduct<T> first = first_product<T>(a, b, t, y, at, add);
   if (y.size() == 0) return;
   if (first.k == 0) {
     if (!add) std::fill_n(first.y, y.size(), T(0));
@@ -79,12 +79,12 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTranspose
   std::optional<OneBlasThread> guard;
   const bool is_vector = first.m == 1 || first.n == 1;
   if (first.m * first.n > (is_vector ? kOneThreadOfVector : kOneThread) / first.k) guard.emplace();
-  parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1),
+  parallel_for(count * panels, std::max<std::int64_t>(kMatmulGrain / (panel * work_of_line), 1),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t matrix = i / panels, from = i % panels * panel,
                                       to = std::min(from + panel, lines);
-                   Product<T> p = first;
+                   MatrixProduct<T> p = first;
                    p.a += matrix_of(a.shape(), y.shape(), matrix) * a_size;
                    p.b += matrix_of(b.shape(), y.shape(), matrix) * b_size;
                    p.y += matrix * y_size;

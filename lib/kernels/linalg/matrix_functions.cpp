@@ -14,10 +14,10 @@ namespace {
 
 using lapack::Int;
 using lapack::narrow;
-using Complex = std::complex<double>;
+using Complex128 = std::complex<double>;
 
 template <class T> void product(const T* a, const T* b, std::int64_t n, T* y) {
-  gemm(Product<T>{.m = n, .n = n, .k = n, .a = a, .b = b, .y = y, .lda = n, .ldb = n, .ldy = n});
+  gemm(MatrixProduct<T>{.m = n, .n = n, .k = n, .a = a, .b = b, .y = y, .lda = n, .ldb = n, .ldy = n});
 }
 
 // Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3, with
@@ -105,8 +105,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
 
 // Schur decomposition a = z t zᴴ with t upper triangular, in the place of a. Whether LAPACK's iteration
 // converges.
-bool schur(std::int64_t n, Complex* a, Complex* z) {
-  CachedVector<Complex> w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n));
+bool schur(std::int64_t n, Complex128* a, Complex128* z) {
+  CachedVector<Complex128> w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n));
   CachedVector<double> real_work(static_cast<std::size_t>(n));
   Int unused = 0;
   return lapack::info_of(LAPACK_zgees_base, 'V', 'N', nullptr, narrow(n), a, narrow(n), &unused, w.data(), z,
@@ -115,23 +115,23 @@ bool schur(std::int64_t n, Complex* a, Complex* z) {
 
 // The root of x in r, if there is one; x is overwritten. The root of t is found column by column: Björck &
 // Hammarling 1983, "A Schur method for the square root of a matrix".
-bool find_root(std::int64_t n, Complex* x, Complex* r) {
-  CachedVector<Complex> z(static_cast<std::size_t>(n * n));
+bool find_root(std::int64_t n, Complex128* x, Complex128* r) {
+  CachedVector<Complex128> z(static_cast<std::size_t>(n * n));
   if (!schur(n, x, z.data())) return false;
   const auto at = [n](std::int64_t i, std::int64_t j) { return j * n + i; };
   for (std::int64_t j = 0; j < n; ++j) {
     r[at(j, j)] = std::sqrt(x[at(j, j)]);
     if (r[at(j, j)] == 0.0) return false;
     for (std::int64_t i = j; i-- > 0;) {
-      Complex rest = x[at(i, j)];
+      Complex128 rest = x[at(i, j)];
       for (std::int64_t k = i + 1; k < j; ++k)
         rest -= r[at(i, k)] * r[at(k, j)];
-      const Complex both = r[at(i, i)] + r[at(j, j)];
+      const Complex128 both = r[at(i, i)] + r[at(j, j)];
       if (both == 0.0) return false;
       r[at(i, j)] = rest / both;
     }
   }
-  const Complex one = 1, zero = 0;
+  const Complex128 one = 1, zero = 0;
   const Int m = narrow(n);
   cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, &one, z.data(), m, r, m, &zero, x, m);
   cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, x, m, z.data(), m, &zero, r, m);
@@ -141,15 +141,15 @@ bool find_root(std::int64_t n, Complex* x, Complex* r) {
 template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size)) return std::fill_n(y, size, kNan<T>), 0;
-  CachedVector<Complex> t(x, x + size), r(static_cast<std::size_t>(size));
+  CachedVector<Complex128> t(x, x + size), r(static_cast<std::size_t>(size));
   if (!find_root(n, t.data(), r.data())) return 1;
   if constexpr (!std::is_floating_point_v<T>) {
-    std::transform(r.begin(), r.end(), y, [](const Complex& e) { return static_cast<T>(e); });
+    std::transform(r.begin(), r.end(), y, [](const Complex128& e) { return static_cast<T>(e); });
     return 0;
   } else {
     double real = 0, imaginary = 0;
     for (std::int64_t i = 0; i < size; ++i) {
-      const Complex e = r[static_cast<std::size_t>(i)];
+      const Complex128 e = r[static_cast<std::size_t>(i)];
       real = std::max(real, std::abs(e.real()));
       imaginary = std::max(imaginary, std::abs(e.imag()));
       y[i] = static_cast<T>(e.real());
@@ -183,10 +183,10 @@ template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_
   Int unused = 0;
   if (gees(narrow(n), t.data(), w.data(), w.data() + n, q.data(), work.data(), narrow(8 * n), &unused))
     return 1;
-  const Product<T> with_q{
+  const MatrixProduct<T> with_q{
       .m = n, .n = n, .k = n, .a = nullptr, .b = q.data(), .y = nullptr, .lda = n, .ldb = n, .ldy = n};
   const auto times = [&](const T* a, bool a_transposed, const T* p, bool p_transposed, T* out) {
-    Product<T> one = with_q;
+    MatrixProduct<T> one = with_q;
     one.a = a, one.a_transposed = a_transposed, one.b = p, one.b_transposed = p_transposed, one.y = out;
     gemm(one);
   };
@@ -204,13 +204,13 @@ template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_
 
 // The same with complex numbers, of double precision: x = q t qᴴ with t upper triangular. Overwrites x, and b
 // with the solution times scale, if there is one.
-bool solve_sylvester(std::int64_t n, Complex* x, Complex* b, double& scale) {
-  CachedVector<Complex> q(static_cast<std::size_t>(n * n)), half(static_cast<std::size_t>(n * n));
+bool solve_sylvester(std::int64_t n, Complex128* x, Complex128* b, double& scale) {
+  CachedVector<Complex128> q(static_cast<std::size_t>(n * n)), half(static_cast<std::size_t>(n * n));
   if (!schur(n, x, q.data())) return false;
   const Int m = narrow(n);
-  const auto times = [&](CBLAS_TRANSPOSE with_a, const Complex* a, CBLAS_TRANSPOSE with_b,
-                         const Complex* other, Complex* out) {
-    const Complex one = 1, zero = 0;
+  const auto times = [&](CBLAS_TRANSPOSE with_a, const Complex128* a, CBLAS_TRANSPOSE with_b,
+                         const Complex128* other, Complex128* out) {
+    const Complex128 one = 1, zero = 0;
     cblas_zgemm(CblasColMajor, with_a, with_b, m, m, m, &one, a, m, other, m, &zero, out, m);
   };
   times(CblasConjTrans, q.data(), CblasNoTrans, b, half.data());
@@ -224,7 +224,7 @@ bool solve_sylvester(std::int64_t n, Complex* x, Complex* b, double& scale) {
 template <class T> std::int64_t complex_sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;
-  CachedVector<Complex> t(x, x + size), c(b, b + size);
+  CachedVector<Complex128> t(x, x + size), c(b, b + size);
   double scale = 1;
   if (!solve_sylvester(n, t.data(), c.data(), scale)) return 1;
   for (std::int64_t i = 0; i < size; ++i)

@@ -26,7 +26,7 @@ Range range() {
 }
 
 // Each kind of product may have kernels of its own.
-void note_kernels(const Product<float>& p) {
+void note_kernels(const MatrixProduct<float>& p) {
   static std::atomic<unsigned> kinds{0};
   const unsigned kind = 1u << (p.a_transposed + 2 * p.b_transposed + 4 * p.add);
   if (kinds.load(std::memory_order_relaxed) & kind) [[likely]]
@@ -37,7 +37,7 @@ void note_kernels(const Product<float>& p) {
 
 }   // namespace
 
-bool gemm(const Product<float>& p) {
+bool gemm(const MatrixProduct<float>& p) {
   static const bool is_on = !onednn_version().empty();
   static const Range faster = range();
   if (p.m * p.n < (faster.least + p.k - 1) / p.k || std::max({p.m, p.n, p.k}) > faster.widest || !is_on)

@@ -7,9 +7,9 @@ namespace tapedeck::kernels::onednn {
 /// Returns whether it has done the work: it declines products at which BLAS is faster. Throws
 /// bad_alloc without memory for oneDNN's buffers.
 #ifdef TAPEDECK_ONEDNN
-bool gemm(const Product<float>& p);
+bool gemm(const MatrixProduct<float>& p);
 #else
-inline bool gemm(const Product<float>&) { return false; }
+inline bool gemm(const MatrixProduct<float>&) { return false; }
 #endif
 
 }   // namespace tapedeck::kernels::onednn

@@ -17,7 +17,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kGrain = 1 << 20;   // least multiplications per thread
+constexpr double kAttentionGrain = 1 << 20;   // least multiplications per thread
 
 /// The queries [begin, end) of a head, and the keys [0, keys) that they may attend to.
 struct Block {
@@ -30,7 +30,7 @@ struct Block {
 std::int64_t tasks_at_least(const Attention& a, std::int64_t queries) {
   const double work =
       static_cast<double>(queries) * static_cast<double>(a.keys) * static_cast<double>(a.depth + a.outputs);
-  return static_cast<std::int64_t>(kGrain / std::max(work, 1.0)) + 1;
+  return static_cast<std::int64_t>(kAttentionGrain / std::max(work, 1.0)) + 1;
 }
 
 // Queries of a block. In causal order each block has keys of its own number, so that shorter ones do less in
@@ -48,14 +48,14 @@ Block block_at(const Attention& a, std::int64_t batch, std::int64_t head, std::i
 }
 
 /// The parts of tensors that belong to one head: rows at a distance.
-template <class T> struct Rows {
+template <class T> struct AttentionRows {
   T* data;
   std::int64_t step;
 
   T* at(std::int64_t row) const { return data + row * step; }
 };
-template <class T>
-Rows<T> rows_of(T* data, const Block& b, std::int64_t length, std::int64_t heads, std::int64_t depth) {
+template <class T> AttentionRows<T> rows_of(T* data, const Block& b, std::int64_t length, std::int64_t heads,
+                                            std::int64_t depth) {
   return {data + (b.batch * length * heads + b.head) * depth, heads * depth};
 }
 
@@ -79,24 +79,24 @@ template <class T> void put_in_masked(const Attention& a, const Block& b, T valu
 /// The weights of a block, [rows, keys], and its scaled queries, [rows, depth].
 template <class T>
 void find_weights(const Attention& a, const Block& b, const T* q, const T* k, T* scaled, T* weights) {
-  const Rows<const T> queries = rows_of(q, b, a.queries, a.heads, a.depth),
-                      keys = rows_of(k, b, a.keys, a.heads, a.depth);
+  const AttentionRows<const T> queries = rows_of(q, b, a.queries, a.heads, a.depth),
+                               keys = rows_of(k, b, a.keys, a.heads, a.depth);
   for (std::int64_t i = 0; i < b.rows(); ++i)
     for (std::int64_t c = 0; c < a.depth; ++c)
       scaled[i * a.depth + c] = queries.at(b.begin + i)[c] * static_cast<T>(a.scale);
   if (a.depth == 0)
     std::fill_n(weights, b.rows() * b.keys, T(0));
   else
-    gemm(Product<T>{.m = b.rows(),
-                    .n = b.keys,
-                    .k = a.depth,
-                    .a = scaled,
-                    .b = keys.data,
-                    .y = weights,
-                    .b_transposed = true,
-                    .lda = a.depth,
-                    .ldb = keys.step,
-                    .ldy = b.keys});
+    gemm(MatrixProduct<T>{.m = b.rows(),
+                          .n = b.keys,
+                          .k = a.depth,
+                          .a = scaled,
+                          .b = keys.data,
+                          .y = weights,
+                          .b_transposed = true,
+                          .lda = a.depth,
+                          .ldb = keys.step,
+                          .ldy = b.keys});
   // Finite, so that a row of these alone has a softmax.
   put_in_masked(a, b, std::numeric_limits<T>::lowest(), weights);
   softmax_rows(weights, b.rows(), b.keys);
@@ -113,22 +113,22 @@ template <class T> void forward(const Attention& a, const T* q, const T* k, cons
                    const std::int64_t pair = task / blocks;
                    const Block b = block_at(a, pair / a.heads, pair % a.heads, task % blocks);
                    find_weights(a, b, q, k, scaled.get(), weights.get());
-                   const Rows<const T> values = rows_of(v, b, a.keys, a.heads, a.outputs);
-                   const Rows<T> results = rows_of(y, b, a.queries, a.heads, a.outputs);
-                   gemm(Product<T>{.m = b.rows(),
-                                   .n = a.outputs,
-                                   .k = b.keys,
-                                   .a = weights.get(),
-                                   .b = values.data,
-                                   .y = results.at(b.begin),
-                                   .lda = b.keys,
-                                   .ldb = values.step,
-                                   .ldy = results.step});
+                   const AttentionRows<const T> values = rows_of(v, b, a.keys, a.heads, a.outputs);
+                   const AttentionRows<T> results = rows_of(y, b, a.queries, a.heads, a.outputs);
+                   gemm(MatrixProduct<T>{.m = b.rows(),
+                                         .n = a.outputs,
+                                         .k = b.keys,
+                                         .a = weights.get(),
+                                         .b = values.data,
+                                         .y = results.at(b.begin),
+                                         .lda = b.keys,
+                                         .ldb = values.step,
+                                         .ldy = results.step});
                  }
                });
 }
 
-template <class T> void zero(const Rows<T>& x, std::int64_t rows, std::int64_t n) {
+template <class T> void zero(const AttentionRows<T>& x, std::int64_t rows, std::int64_t n) {
   for (std::int64_t i = 0; i < rows; ++i)
     std::fill_n(x.at(i), n, T(0));
 }
@@ -144,61 +144,61 @@ void gradient(const Attention& a, const T* dy, const T* q, const T* k, const T* 
                             weights = scratch_for<T>(rows * a.keys), ds = scratch_for<T>(rows * a.keys);
                  for (std::int64_t pair = first; pair < last; ++pair) {
                    const Block whole = block_at(a, pair / a.heads, pair % a.heads, 0);
-                   const Rows<T> dkeys = rows_of(dk, whole, a.keys, a.heads, a.depth),
-                                 dvalues = rows_of(dv, whole, a.keys, a.heads, a.outputs),
-                                 dqueries = rows_of(dq, whole, a.queries, a.heads, a.depth);
-                   const Rows<const T> keys = rows_of(k, whole, a.keys, a.heads, a.depth),
-                                       values = rows_of(v, whole, a.keys, a.heads, a.outputs),
-                                       results = rows_of(dy, whole, a.queries, a.heads, a.outputs);
+                   const AttentionRows<T> dkeys = rows_of(dk, whole, a.keys, a.heads, a.depth),
+                                          dvalues = rows_of(dv, whole, a.keys, a.heads, a.outputs),
+                                          dqueries = rows_of(dq, whole, a.queries, a.heads, a.depth);
+                   const AttentionRows<const T> keys = rows_of(k, whole, a.keys, a.heads, a.depth),
+                                                values = rows_of(v, whole, a.keys, a.heads, a.outputs),
+                                                results = rows_of(dy, whole, a.queries, a.heads, a.outputs);
                    zero(dkeys, a.keys, a.depth);
                    zero(dvalues, a.keys, a.outputs);
                    for (std::int64_t i = 0; i < blocks_of(a); ++i) {
                      const Block b = block_at(a, whole.batch, whole.head, i);
                      find_weights(a, b, q, k, scaled.get(), weights.get());
-                     gemm(Product<T>{.m = b.keys,
-                                     .n = a.outputs,
-                                     .k = b.rows(),
-                                     .a = weights.get(),
-                                     .b = results.at(b.begin),
-                                     .y = dvalues.data,
-                                     .a_transposed = true,
-                                     .lda = b.keys,
-                                     .ldb = results.step,
-                                     .ldy = dvalues.step,
-                                     .add = true});
-                     gemm(Product<T>{.m = b.rows(),
-                                     .n = b.keys,
-                                     .k = a.outputs,
-                                     .a = results.at(b.begin),
-                                     .b = values.data,
-                                     .y = ds.get(),
-                                     .b_transposed = true,
-                                     .lda = results.step,
-                                     .ldb = values.step,
-                                     .ldy = b.keys});
+                     gemm(MatrixProduct<T>{.m = b.keys,
+                                           .n = a.outputs,
+                                           .k = b.rows(),
+                                           .a = weights.get(),
+                                           .b = results.at(b.begin),
+                                           .y = dvalues.data,
+                                           .a_transposed = true,
+                                           .lda = b.keys,
+                                           .ldb = results.step,
+                                           .ldy = dvalues.step,
+                                           .add = true});
+                     gemm(MatrixProduct<T>{.m = b.rows(),
+                                           .n = b.keys,
+                                           .k = a.outputs,
+                                           .a = results.at(b.begin),
+                                           .b = values.data,
+                                           .y = ds.get(),
+                                           .b_transposed = true,
+                                           .lda = results.step,
+                                           .ldb = values.step,
+                                           .ldy = b.keys});
                      softmax_derivative_rows(weights.get(), b.rows(), b.keys, ds.get());
                      put_in_masked(a, b, T(0), ds.get());
                      if (a.depth == 0) continue;
-                     gemm(Product<T>{.m = b.keys,
-                                     .n = a.depth,
-                                     .k = b.rows(),
-                                     .a = ds.get(),
-                                     .b = scaled.get(),
-                                     .y = dkeys.data,
-                                     .a_transposed = true,
-                                     .lda = b.keys,
-                                     .ldb = a.depth,
-                                     .ldy = dkeys.step,
-                                     .add = true});
-                     gemm(Product<T>{.m = b.rows(),
-                                     .n = a.depth,
-                                     .k = b.keys,
-                                     .a = ds.get(),
-                                     .b = keys.data,
-                                     .y = dqueries.at(b.begin),
-                                     .lda = b.keys,
-                                     .ldb = keys.step,
-                                     .ldy = dqueries.step});
+                     gemm(MatrixProduct<T>{.m = b.keys,
+                                           .n = a.depth,
+                                           .k = b.rows(),
+                                           .a = ds.get(),
+                                           .b = scaled.get(),
+                                           .y = dkeys.data,
+                                           .a_transposed = true,
+                                           .lda = b.keys,
+                                           .ldb = a.depth,
+                                           .ldy = dkeys.step,
+                                           .add = true});
+                     gemm(MatrixProduct<T>{.m = b.rows(),
+                                           .n = a.depth,
+                                           .k = b.keys,
+                                           .a = ds.get(),
+                                           .b = keys.data,
+                                           .y = dqueries.at(b.begin),
+                                           .lda = b.keys,
+                                           .ldb = keys.step,
+                                           .ldy = dqueries.step});
                      for (std::int64_t row = b.begin; row < b.end; ++row)
                        for (std::int64_t c = 0; c < a.depth; ++c)
                          dqueries.at(row)[c] *= static_cast<T>(a.scale);

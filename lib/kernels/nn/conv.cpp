@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::int64_t kPieceBytes = 1 << 18;   // of a piece of the im2col matrix: a part of the L2 cache
 constexpr std::int64_t kPiecePositions =
-    192;                                   // least rows of a piece, since BLAS repacks the filters for each
-constexpr double kTask = 1 << 24;          // least multiplications per thread
-constexpr std::int64_t kGrain = 1 << 16;   // least elements to sum per thread
+    192;                                // least rows of a piece, since BLAS repacks the filters for each
+constexpr double kConvTask = 1 << 24;   // least multiplications per thread
+constexpr std::int64_t kConvGrain = 1 << 16;   // least elements to sum per thread
 
 // x, readable by whole vectors past its last element. Tensors stored inside of their handles have no padding
 // and are copied.
@@ -37,7 +37,7 @@ template <class T> class PaddedInput {
 };
 
 // For an output column: the window's cells inside of the image, and the pixel that the first of them reads.
-struct Inside {
+struct ConvInside {
   std::int64_t begin, end, pixel;
 };
 
@@ -101,7 +101,7 @@ template <class T> class Im2col {
                                    bottom = plane.rows.cell_at(j, plane.rows.extent);
                 T* corner = dx + corner_of(image, i, j);
                 for (std::int64_t o = from; o < to; ++o, columns += width()) {
-                  const Inside& in = inside_[static_cast<std::size_t>(o)];
+                  const ConvInside& in = inside_[static_cast<std::size_t>(o)];
                   for (std::int64_t p = first; p < last; ++p)
                     for (std::int64_t r = top; r < bottom; ++r)
                       add_line(columns + (p * plane.rows.size + r) * line, in,
@@ -148,7 +148,7 @@ template <class T> class Im2col {
                                    bottom = plane.rows.cell_at(j, plane.rows.extent);
                 const T* corner = x + corner_of(image, i, j);
                 for (std::int64_t o = from; o < to; ++o) {
-                  const Inside& in = inside_[static_cast<std::size_t>(o)];
+                  const ConvInside& in = inside_[static_cast<std::size_t>(o)];
                   columns = clear(columns, first * lines);
                   for (std::int64_t p = first; p < last; ++p) {
                     columns = clear(columns, top * line);
@@ -175,7 +175,7 @@ template <class T> class Im2col {
   bool in_one_run() const { return c_.window.plane.columns.dilation == 1 && c_.groups == 1; }
   std::int64_t cell_step() const { return c_.window.plane.columns.dilation * c_.in; }
 
-  void gather_line(const T* x, const Inside& in, T* columns) const {
+  void gather_line(const T* x, const ConvInside& in, T* columns) const {
     clear(columns, in.begin * channels_);
     if (in_one_run())
       copy(x, columns + in.begin * channels_, (in.end - in.begin) * channels_);
@@ -185,7 +185,7 @@ template <class T> class Im2col {
     clear(columns + in.end * channels_, (c_.window.plane.columns.size - in.end) * channels_);
   }
 
-  void add_line(const T* columns, const Inside& in, T* dx) const {
+  void add_line(const T* columns, const ConvInside& in, T* dx) const {
     columns += in.begin * channels_;
     if (in_one_run()) return add(columns, dx, (in.end - in.begin) * channels_);
     for (std::int64_t k = in.begin; k < in.end; ++k, columns += channels_, dx += cell_step())
@@ -195,7 +195,7 @@ template <class T> class Im2col {
   const Conv& c_;
   std::int64_t channels_;   // per group
   bool is_view_;
-  CachedVector<Inside> inside_;
+  CachedVector<ConvInside> inside_;
 };
 
 // Calls f(begin, end) for pieces of [begin, end).
@@ -214,21 +214,21 @@ template <class T> void forward(const Conv& c, const T* x, const T* filters, T* 
   const std::int64_t piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece,
                      out = c.out / c.groups;
   const OneBlasThread guard;
-  parallel_for(pieces, at_least_one(kTask / (work_of_position(c) * static_cast<double>(piece))),
+  parallel_for(pieces, at_least_one(kConvTask / (work_of_position(c) * static_cast<double>(piece))),
                [&](std::int64_t first, std::int64_t last) {
                  const Scratch<T> scratch = matrix.scratch();
                  each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
                             [&](std::int64_t begin, std::int64_t end) {
                               for (std::int64_t g = 0; g < c.groups; ++g)
-                                gemm(Product<T>{.m = end - begin,
-                                                .n = out,
-                                                .k = matrix.width(),
-                                                .a = matrix.rows(x, g, begin, end, scratch.get()),
-                                                .b = filters + g * out,
-                                                .y = y + begin * c.out + g * out,
-                                                .lda = matrix.step(),
-                                                .ldb = c.out,
-                                                .ldy = c.out});
+                                gemm(MatrixProduct<T>{.m = end - begin,
+                                                      .n = out,
+                                                      .k = matrix.width(),
+                                                      .a = matrix.rows(x, g, begin, end, scratch.get()),
+                                                      .b = filters + g * out,
+                                                      .y = y + begin * c.out + g * out,
+                                                      .lda = matrix.step(),
+                                                      .ldb = c.out,
+                                                      .ldy = c.out});
                             });
                });
 }
@@ -264,21 +264,21 @@ template <class T> void input_gradient(const Conv& c, const T* dy, const T* filt
   const Im2col<T> matrix(c);
   const std::int64_t out = c.out / c.groups;
   const auto columns_of = [&](std::int64_t g, std::int64_t begin, std::int64_t end, T* columns) {
-    gemm(Product<T>{.m = end - begin,
-                    .n = matrix.width(),
-                    .k = out,
-                    .a = dy + begin * c.out + g * out,
-                    .b = filters + g * out,
-                    .y = columns,
-                    .b_transposed = true,
-                    .lda = c.out,
-                    .ldb = c.out,
-                    .ldy = matrix.step()});
+    gemm(MatrixProduct<T>{.m = end - begin,
+                          .n = matrix.width(),
+                          .k = out,
+                          .a = dy + begin * c.out + g * out,
+                          .b = filters + g * out,
+                          .y = columns,
+                          .b_transposed = true,
+                          .lda = c.out,
+                          .ldb = c.out,
+                          .ldy = matrix.step()});
     return columns;
   };
   const OneBlasThread guard;
-  if (!matrix.is_view()) return scatter(matrix, c, work_of_position(c), kTask, dx, columns_of);
-  const std::int64_t piece = std::max(matrix.piece(), at_least_one(kTask / work_of_position(c)));
+  if (!matrix.is_view()) return scatter(matrix, c, work_of_position(c), kConvTask, dx, columns_of);
+  const std::int64_t piece = std::max(matrix.piece(), at_least_one(kConvTask / work_of_position(c)));
   parallel_for(matrix.positions(), piece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t g = 0; g < c.groups; ++g)
       columns_of(g, begin, end, dx + begin * c.in + g * (c.in / c.groups));
@@ -307,7 +307,7 @@ template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, 
   const std::int64_t most = std::min(
       {kMaxPartialSums, pieces,
        at_least_one(static_cast<double>(kMaxPartialSumBytes) / (static_cast<double>(n) * sizeof(T)))});
-  const std::int64_t wanted = std::min(most, at_least_one(c.work() / (4 * kTask)));
+  const std::int64_t wanted = std::min(most, at_least_one(c.work() / (4 * kConvTask)));
   const std::int64_t per_partial = (pieces + wanted - 1) / wanted,
                      partials = (pieces + per_partial - 1) / per_partial;
   const PartialSums<T> sums(partials, n, dfilters);
@@ -319,17 +319,17 @@ template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, 
       each_piece(s * per_partial * piece, std::min((s + 1) * per_partial * piece, matrix.positions()), piece,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t g = 0; g < c.groups; ++g)
-                     gemm(Product<T>{.m = matrix.width(),
-                                     .n = out,
-                                     .k = end - begin,
-                                     .a = matrix.rows(x, g, begin, end, scratch.get()),
-                                     .b = dy + begin * c.out + g * out,
-                                     .y = sums[s] + g * out,
-                                     .a_transposed = true,
-                                     .lda = matrix.step(),
-                                     .ldb = c.out,
-                                     .ldy = c.out,
-                                     .add = add});
+                     gemm(MatrixProduct<T>{.m = matrix.width(),
+                                           .n = out,
+                                           .k = end - begin,
+                                           .a = matrix.rows(x, g, begin, end, scratch.get()),
+                                           .b = dy + begin * c.out + g * out,
+                                           .y = sums[s] + g * out,
+                                           .a_transposed = true,
+                                           .lda = matrix.step(),
+                                           .ldb = c.out,
+                                           .ldy = c.out,
+                                           .add = add});
                    add = true;
                  });
     }
@@ -414,7 +414,7 @@ void patches_gradient(const Conv& given, const Tensor& dy, Tensor& dx) {
     using T = decltype(one);
     const Im2col<T> matrix(c);
     const T* from = elements<T>(dy);
-    scatter(matrix, c, static_cast<double>(matrix.width()), static_cast<double>(kGrain), elements<T>(dx),
+    scatter(matrix, c, static_cast<double>(matrix.width()), static_cast<double>(kConvGrain), elements<T>(dx),
             [from, k = matrix.width()](std::int64_t, std::int64_t begin, std::int64_t, T*) {
               return from + begin * k;
             });

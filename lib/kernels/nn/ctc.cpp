@@ -15,7 +15,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 10, 1 << 12};   // states
+constexpr Cut kCtcCut{1 << 10, 1 << 12};   // states
 
 /// Stands for log(0), but is finite, so that sums never become NaN.
 template <class T> constexpr T kLogZero = T(-1e30);
@@ -148,7 +148,7 @@ template <class T> class Sequence {
 // Calls f(sequence) for all sequences, in parallel.
 template <class F> void for_sequences(const CtcLabels& l, std::int64_t time, const F& f) {
   if (l.steps.empty()) return;   // `time` may then be any number
-  parallel_for(static_cast<std::int64_t>(l.steps.size()), cut_of(kCut, time * (2 * l.most + 1)),
+  parallel_for(static_cast<std::int64_t>(l.steps.size()), cut_of(kCtcCut, time * (2 * l.most + 1)),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t b = begin; b < end; ++b)
                    f(b);

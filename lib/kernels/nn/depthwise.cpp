@@ -14,15 +14,15 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 15, 1 << 17};      // products
-constexpr double kPartialWork = 1 << 17;   // least products per partial sum of a filter gradient
+constexpr Cut kDepthwiseCut{1 << 15, 1 << 17};   // products
+constexpr double kPartialWork = 1 << 17;         // least products per partial sum of a filter gradient
 
 /// For one output of an axis: the cells [begin, end) inside of the image.
-struct Inside {
+struct DepthwiseInside {
   std::int64_t begin, end, first;   // first: the position that cell `begin` reads
 };
-std::vector<Inside> inside_of(const WindowAxis& a) {
-  std::vector<Inside> all;
+std::vector<DepthwiseInside> inside_of(const WindowAxis& a) {
+  std::vector<DepthwiseInside> all;
   for (std::int64_t o = 0; o < a.outputs; ++o) {
     const std::int64_t begin = a.cell_at(o, 0);
     all.push_back({begin, a.cell_at(o, a.extent), a.position(o, begin)});
@@ -32,7 +32,7 @@ std::vector<Inside> inside_of(const WindowAxis& a) {
 
 /// Precomputed: where windows read.
 struct Geometry {
-  std::vector<Inside> rows, columns;
+  std::vector<DepthwiseInside> rows, columns;
   std::int64_t channels, width, row_step, column_step;   // steps from one cell to the next, in elements
 
   explicit Geometry(const Depthwise& g)
@@ -45,7 +45,7 @@ struct Geometry {
 
   /// Calls f(offset in the image, offset in the filters) for the cells that an output reads, in rows
   /// [row_begin, row_end).
-  template <class F> void each_cell(const Depthwise& g, const Inside& r, const Inside& c,
+  template <class F> void each_cell(const Depthwise& g, const DepthwiseInside& r, const DepthwiseInside& c,
                                     std::int64_t row_begin, std::int64_t row_end, const F& f) const {
     for (std::int64_t i = row_begin; i < row_end; ++i) {
       std::int64_t at = r.first * width * channels + (i - r.begin) * row_step + c.first * channels,
@@ -68,7 +68,7 @@ std::int64_t lines_of(const Depthwise& g) {
 /// Calls f(image, position in y, output row, output column) for all outputs, in parallel.
 template <class F> void for_outputs(const Depthwise& g, const F& f) {
   const std::int64_t rows = g.window.rows.outputs, columns = g.window.columns.outputs;
-  parallel_for(lines_of(g), cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
+  parallel_for(lines_of(g), cut_of(kDepthwiseCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t line = begin; line < end; ++line)
                    for (std::int64_t j = 0; j < columns; ++j)
@@ -107,29 +107,31 @@ template <class T> void input_gradient(const Depthwise& g, const T* dy, const T*
   const std::int64_t channels = g.channels, line = g.window.columns.extent * channels;
   if (rows.extent * line == 0) return;
   const RowTasks tasks(rows, g.images, work_of_line(g) * static_cast<double>(rows.outputs),
-                       static_cast<double>(kCut.piece));
-  parallel_for(tasks.count(), Cut{1, kCut.least / kCut.piece}, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t task = first; task < last; ++task) {
-      const RowTasks::Task t = tasks[task];
-      for (std::int64_t image = t.image_begin; image < t.image_end; ++image) {
-        T* to = dx + image * rows.extent * line;
-        std::fill_n(to + t.row_begin * line, (t.row_end - t.row_begin) * line, T(0));
-        for (std::int64_t i = rows.output_begin(t.row_begin); i < rows.output_end(t.row_end); ++i)
-          for (std::int64_t j = 0; j < g.window.columns.outputs; ++j) {
-            const T* d = dy + ((image * rows.outputs + i) * g.window.columns.outputs + j) * channels;
-            const Inside& r = at.rows[static_cast<std::size_t>(i)];
-            at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], rows.cell_at(i, t.row_begin),
-                         rows.cell_at(i, t.row_end), [&](std::int64_t e, std::int64_t filter) {
-                           each_group<T>(channels, [&](std::int64_t c, auto group) {
-                             using V = decltype(group);
-                             store(load<V>(to + e + c) + load<V>(d + c) * load<V>(filters + filter + c),
-                                   to + e + c);
-                           });
-                         });
+                       static_cast<double>(kDepthwiseCut.piece));
+  parallel_for(
+      tasks.count(), Cut{1, kDepthwiseCut.least / kDepthwiseCut.piece},
+      [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t task = first; task < last; ++task) {
+          const RowTasks::Task t = tasks[task];
+          for (std::int64_t image = t.image_begin; image < t.image_end; ++image) {
+            T* to = dx + image * rows.extent * line;
+            std::fill_n(to + t.row_begin * line, (t.row_end - t.row_begin) * line, T(0));
+            for (std::int64_t i = rows.output_begin(t.row_begin); i < rows.output_end(t.row_end); ++i)
+              for (std::int64_t j = 0; j < g.window.columns.outputs; ++j) {
+                const T* d = dy + ((image * rows.outputs + i) * g.window.columns.outputs + j) * channels;
+                const DepthwiseInside& r = at.rows[static_cast<std::size_t>(i)];
+                at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], rows.cell_at(i, t.row_begin),
+                             rows.cell_at(i, t.row_end), [&](std::int64_t e, std::int64_t filter) {
+                               each_group<T>(channels, [&](std::int64_t c, auto group) {
+                                 using V = decltype(group);
+                                 store(load<V>(to + e + c) + load<V>(d + c) * load<V>(filters + filter + c),
+                                       to + e + c);
+                               });
+                             });
+              }
           }
-      }
-    }
-  });
+        }
+      });
 }
 
 // Each partial sum adds its lines in order, cell by cell; then the partial sums are added in order.
@@ -147,7 +149,7 @@ template <class T> void filter_gradient(const Depthwise& g, const T* x, const T*
       std::fill_n(sum, n, T(0));
       for (std::int64_t k = s * lines / partials; k < (s + 1) * lines / partials; ++k) {
         const T* from = x + k / rows * g.window.pixels() * channels;
-        const Inside& r = at.rows[static_cast<std::size_t>(k % rows)];
+        const DepthwiseInside& r = at.rows[static_cast<std::size_t>(k % rows)];
         for (std::int64_t j = 0; j < columns; ++j) {
           const T* d = dy + (k * columns + j) * channels;
           at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], r.begin, r.end,

@@ -11,7 +11,7 @@
 namespace tapedeck::kernels::grouped_conv {
 namespace {
 
-constexpr double kTask = 1 << 22;   // least multiplications per thread
+constexpr double kGroupedTask = 1 << 22;   // least multiplications per thread
 
 /// Precomputed sizes and strides of a convolution.
 template <class T> struct Geometry {
@@ -112,7 +112,7 @@ template <class T> void convolve(const Geometry<T>& geometry, const T* x, const 
   const auto is_inside = [&](std::int64_t o) {
     return o < a.outputs && a.position(o, 0) >= 0 && a.position(o, a.size - 1) < a.extent;
   };
-  const auto piece = static_cast<std::int64_t>(std::clamp(kTask / geometry.work_of_line(), 1.0, 1e15));
+  const auto piece = static_cast<std::int64_t>(std::clamp(kGroupedTask / geometry.work_of_line(), 1.0, 1e15));
   parallel_for(geometry.lines, piece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t line = begin; line < end; ++line)
       geometry.each_vector(filters.get(), [&](const T* f, std::int64_t g, std::int64_t channel,
@@ -202,7 +202,8 @@ template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, 
   const double most =
       std::min({static_cast<double>(kMaxPartialSums), static_cast<double>(lines),
                 static_cast<double>(kMaxPartialSumBytes) / (static_cast<double>(n) * sizeof(T))});
-  const auto partials = static_cast<std::int64_t>(std::max(std::min(most, c.work() / (4 * kTask)), 1.0));
+  const auto partials =
+      static_cast<std::int64_t>(std::max(std::min(most, c.work() / (4 * kGroupedTask)), 1.0));
   const Scratch<T> sum = scratch_for<T>(n);
   const PartialSums<T> sums(partials, n, sum.get());
   parallel_for(partials, 1, [&](std::int64_t first, std::int64_t last) {

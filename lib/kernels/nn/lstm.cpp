@@ -13,8 +13,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 10, 1 << 12};      // units, which take some seven nanoseconds each
-constexpr std::int64_t kGrain = 1 << 20;   // least multiplications per thread
+constexpr Cut kLstmCut{1 << 10, 1 << 12};      // units, which take some seven nanoseconds each
+constexpr std::int64_t kLstmGrain = 1 << 20;   // least multiplications per thread
 
 /// A group of neighbouring units: a vector, or the few that are left.
 template <class T> struct Units {
@@ -28,7 +28,7 @@ template <class T> struct Units {
 
 /// Calls f(offset of the first unit, row, units) for all units of all rows, in parallel.
 template <class T, class F> void each_units(const Lstm& l, const F& f) {
-  parallel_for(l.batch, cut_of(kCut, l.units), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(l.batch, cut_of(kLstmCut, l.units), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t i = 0; i < l.units; i += kWidth<T>)
         f(b, i, Units<T>{l.units - i});
@@ -36,9 +36,9 @@ template <class T, class F> void each_units(const Lstm& l, const F& f) {
 }
 
 /// y = a b or y += a b, in parallel panels of columns.
-template <class T> void multiply(const Product<T>& p) {
+template <class T> void multiply(const MatrixProduct<T>& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
-  const std::int64_t panels = std::max<std::int64_t>(p.m * p.n * p.k / kGrain, 1);
+  const std::int64_t panels = std::max<std::int64_t>(p.m * p.n * p.k / kLstmGrain, 1);
   parallel_for(p.n, lines_of_panel(p.n, panels),
                [&](std::int64_t begin, std::int64_t end) { gemm(p.columns(begin, end)); });
 }
@@ -53,16 +53,16 @@ void forward(const Lstm& l, const T* h, const T* c, const T* weights, T* gates, 
   const std::int64_t u = l.units, row = l.batch * u;
   for (std::int64_t t = 0; t < l.time;
        ++t, gates += 4 * row, h = next_h, c = next_c, next_h += row, next_c += row) {
-    multiply(Product<T>{.m = l.batch,
-                        .n = 4 * u,
-                        .k = u,
-                        .a = h,
-                        .b = weights,
-                        .y = gates,
-                        .lda = u,
-                        .ldb = 4 * u,
-                        .ldy = 4 * u,
-                        .add = true});
+    multiply(MatrixProduct<T>{.m = l.batch,
+                              .n = 4 * u,
+                              .k = u,
+                              .a = h,
+                              .b = weights,
+                              .y = gates,
+                              .lda = u,
+                              .ldb = 4 * u,
+                              .ldy = 4 * u,
+                              .add = true});
     each_units<T>(l, [=](std::int64_t b, std::int64_t i, const Units<T>& units) {
       T* z = gates + b * 4 * u + i;
       const Batch<T> in = sigmoid(units.load(z)), candidate = tanh(units.load(z + u)),
@@ -106,16 +106,16 @@ template <class T> void backward(const Lstm& l, const T* dh, const T* dc, const 
       units.store((d_h * squashed + from_outside(3)) * out * (1 - out), dz_t + g + 3 * u);
       units.store(d_c * forget, dc0 + k);
     });
-    multiply(Product<T>{.m = l.batch,
-                        .n = u,
-                        .k = 4 * u,
-                        .a = dz_t,
-                        .b = weights,
-                        .y = dh0,
-                        .b_transposed = true,
-                        .lda = 4 * u,
-                        .ldb = 4 * u,
-                        .ldy = u});
+    multiply(MatrixProduct<T>{.m = l.batch,
+                              .n = u,
+                              .k = 4 * u,
+                              .a = dz_t,
+                              .b = weights,
+                              .y = dh0,
+                              .b_transposed = true,
+                              .lda = 4 * u,
+                              .ldb = 4 * u,
+                              .ldy = u});
   }
 }
 

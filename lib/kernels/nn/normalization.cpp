@@ -14,7 +14,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
+constexpr Cut kNormalizationCut = {1 << 13, 1 << 15};   // of elements
 
 template <class T> struct Moments {
   T mean, scale;   // scale is 1 / standard deviation
@@ -74,7 +74,7 @@ class Columns {
       : n_(n),
         rows_(rows),
         period_(n * std::max<std::int64_t>(1, 128 / n)),
-        piece_(cut_of(kCut, n).piece_of(rows)) {}
+        piece_(cut_of(kNormalizationCut, n).piece_of(rows)) {}
   std::int64_t n() const { return n_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t period() const { return period_; }
@@ -243,7 +243,7 @@ void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, doub
     const std::int64_t n = scale.size();
     const T *in = elements<T>(x), *s = elements<T>(scale), *o = elements<T>(offset);
     T* out = elements<T>(y);
-    parallel_for(x.size() / n, cut_of(kCut, n), [=](std::int64_t begin, std::int64_t end) {
+    parallel_for(x.size() / n, cut_of(kNormalizationCut, n), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
         forward_row(in + r * n, s, o, n, epsilon, out + r * n);
     });
@@ -255,7 +255,8 @@ void layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const std::int64_t n = scale.size(), rows = x.size() ? x.size() / n : 0;
-    const std::int64_t piece = cut_of(kCut, n).piece_of(rows), pieces = rows ? (rows + piece - 1) / piece : 0;
+    const std::int64_t piece = cut_of(kNormalizationCut, n).piece_of(rows),
+                       pieces = rows ? (rows + piece - 1) / piece : 0;
     // Each piece of rows has partial sums, which are added in order.
     CachedVector<T> sums(static_cast<std::size_t>(2 * n * pieces), T(0));
     const T *d = elements<T>(dy), *in = elements<T>(x), *s = elements<T>(scale);

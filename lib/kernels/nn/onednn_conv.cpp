@@ -25,7 +25,7 @@ namespace {
 using dnnl::memory;
 
 constexpr double kLeast = 1 << 19;               // least multiplications that are worth compiling a kernel
-constexpr double kTask = 1 << 25;                // least multiplications per thread
+constexpr double kOnednnTask = 1 << 25;          // least multiplications per thread
 constexpr std::int64_t kMostWeights = 1 << 20;   // filters are reordered in every call
 constexpr std::int64_t kLeastOut = 16;           // least output channels: fewer leave vectors partly empty
 constexpr std::int64_t kLeastOfGroup = 4;        // the same for several groups
@@ -34,7 +34,7 @@ constexpr int kFirst = 64;                       // of all kernels
 constexpr std::int64_t kMostFloats = 1 << 29;    // of an operand: oneDNN takes less than 2^31 bytes
 
 // An input gradient is also a convolution, with filters [rows, columns, out, in].
-enum class Product : std::int64_t { forward, input_gradient, filter_gradient };
+enum class ConvProduct : std::int64_t { forward, input_gradient, filter_gradient };
 
 // Calls f and translates oneDNN's exceptions into the library's.
 template <class F> decltype(auto) translated(const F& f) {
@@ -67,16 +67,16 @@ std::vector<WindowAxis> axes_of(const Window3d& w) {
 class Kernel {
  public:
   // Throws dnnl::error if oneDNN has no such kernel.
-  Kernel(Product product, const Conv& c) : sums_up_(product == Product::filter_gradient) {
+  Kernel(ConvProduct product, const Conv& c) : sums_up_(product == ConvProduct::filter_gradient) {
     const bool grouped = c.groups > 1;
     const std::int64_t in = c.in / c.groups, out = c.out / c.groups;
     memory::dims x{c.images, c.in}, y{c.images, c.out}, strides, dilates, left, right;
     // Filters are [cells…, in, groups · out] or, transposed, [cells…, out, groups · in].
     memory::dims shape{out, in},
-        steps = product == Product::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
+        steps = product == ConvProduct::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
     if (grouped)
       shape.insert(shape.begin(), c.groups),
-          steps.insert(steps.begin(), product == Product::input_gradient ? in : out);
+          steps.insert(steps.begin(), product == ConvProduct::input_gradient ? in : out);
     std::int64_t step = c.weights();
     for (const WindowAxis& a : axes_of(c.window)) {
       x.push_back(a.extent), y.push_back(a.outputs), shape.push_back(a.size), steps.push_back(step /= a.size);
@@ -161,9 +161,9 @@ void note_kernel() {
 
 /// Returns null if oneDNN has no better kernel than the library. Kernels are stateless and cached for all
 /// threads. oneDNN's own locks are taken only under rare_lock, so that a forked child finds them free.
-std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
+std::shared_ptr<const Kernel> kernel_for(ConvProduct product, const Conv& c) {
   using Numbers = std::array<std::int64_t, sizeof(Conv) / sizeof(std::int64_t)>;
-  using Key = std::pair<Product, Numbers>;
+  using Key = std::pair<ConvProduct, Numbers>;
   const Key key(product, std::bit_cast<Numbers>(c));
   const std::lock_guard lock(rare_lock);
   [[gnu::used]] static auto* const kept = new std::map<Key, std::shared_ptr<const Kernel>>;
@@ -201,7 +201,7 @@ struct Piece {
 class Pieces {
  public:
   /// Each piece has about `task` multiplications.
-  Pieces(Product product, const Conv& c, double task)
+  Pieces(ConvProduct product, const Conv& c, double task)
       : c_(c), tasks_(outputs_as_planes(), c.images, c.work() / static_cast<double>(c.images), task) {
     if (!is_wanted(c)) return;
     const OneOpenmpThread guard;
@@ -286,11 +286,11 @@ class Pieces {
   bool good_ = false;
 };
 
-bool convolve(Product product, const Conv& c, const float* x, const float* filters, float* y) {
+bool convolve(ConvProduct product, const Conv& c, const float* x, const float* filters, float* y) {
   return translated([&] {
     const OnednnCall call;
     if (!call) return false;
-    Pieces pieces(product, c, kTask);
+    Pieces pieces(product, c, kOnednnTask);
     if (!pieces) return false;
     pieces.set_filters(filters);
     pieces.run([&](std::int64_t, const Piece& p, const Kernel& k, const float* ordered,
@@ -302,7 +302,7 @@ bool convolve(Product product, const Conv& c, const float* x, const float* filte
 }   // namespace
 
 bool conv(const Conv& c, const float* x, const float* filters, float* y) {
-  return convolve(Product::forward, c, x, filters, y);
+  return convolve(ConvProduct::forward, c, x, filters, y);
 }
 
 bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx) {
@@ -313,7 +313,7 @@ bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, f
   const Scratch<float> turned_filters = scratch_for<float>(cells * n);
   for (std::int64_t i = 0; i < cells; ++i)
     std::copy_n(filters + i * n, n, turned_filters.get() + (cells - 1 - i) * n);
-  return convolve(Product::input_gradient, back, dy, turned_filters.get(), dx);
+  return convolve(ConvProduct::input_gradient, back, dy, turned_filters.get(), dx);
 }
 
 bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float* dfilters) {
@@ -326,8 +326,8 @@ bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float*
     if (!call) return false;
     // Partial sums cover several thousand outputs each, to pay for reordering the filter gradient.
     const double task =
-        std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
-    const Pieces pieces(Product::filter_gradient, c, task);
+        std::max({2 * kOnednnTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
+    const Pieces pieces(ConvProduct::filter_gradient, c, task);
     if (!pieces) return false;
     const PartialSums<float> sums(pieces.count(), n, dfilters);
     pieces.run([&](std::int64_t i, const Piece& p, const Kernel& k, const float*, dnnl::stream& stream) {

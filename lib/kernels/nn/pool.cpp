@@ -15,7 +15,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 16, 1 << 18};   // elements read
+constexpr Cut kPoolCut{1 << 16, 1 << 18};   // elements read
 
 // Whether v replaces the largest value so far. The first NaN does, and stays.
 bool beats(auto v, auto best) requires std::is_floating_point_v<decltype(v)> {
@@ -63,7 +63,7 @@ double work_of_line(const Pooling& p) {
 template <class F> void for_outputs(const Pooling& p, const F& f) {
   if (p.channels == 0) return;
   const std::int64_t lines = p.pool.rows.outputs();
-  parallel_for(p.images * lines, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(p), 1e15))),
+  parallel_for(p.images * lines, cut_of(kPoolCut, static_cast<std::int64_t>(std::min(work_of_line(p), 1e15))),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t line = begin; line < end; ++line)
                    each_window(p.pool, line / lines, line % lines, line % lines + 1, f);
@@ -78,30 +78,31 @@ template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f)
   const std::int64_t width = stride_of(p.pool.columns.extent, p.channels);
   const RowTasks tasks({rows.extent, rows.widest(), 1, 1, 0, rows.outputs()}, p.images,
                        work_of_line(p) * static_cast<double>(rows.outputs()),
-                       static_cast<double>(kCut.piece));
+                       static_cast<double>(kPoolCut.piece));
   const auto first_with = [&](const auto& f) {
     return std::partition_point(rows.cells.begin(), rows.cells.end(), f) - rows.cells.begin();
   };
-  parallel_for(tasks.count(), Cut{1, kCut.least / kCut.piece}, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
-      const RowTasks::Task t = tasks[i];
-      const std::int64_t begin = first_with([&](const auto&c) { return c.end <= t.row_begin; }),
-                         end = first_with([&](const auto&c) { return c.begin < t.row_end; });
-      for (std::int64_t image = t.image_begin; image < t.image_end; ++image) {
-        std::fill_n(dx + (image * rows.extent + t.row_begin) * width, (t.row_end - t.row_begin) * width,
-                    T(0));
-        each_window(p.pool, image, begin, end, [&](std::int64_t, std::int64_t position, const Window& w) {
-          f(image, position, w, w.in_rows(t.row_begin, t.row_end));
-        });
-      }
-    }
-  });
+  parallel_for(
+      tasks.count(), Cut{1, kPoolCut.least / kPoolCut.piece}, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+          const RowTasks::Task t = tasks[i];
+          const std::int64_t begin = first_with([&](const auto&c) { return c.end <= t.row_begin; }),
+                             end = first_with([&](const auto&c) { return c.begin < t.row_end; });
+          for (std::int64_t image = t.image_begin; image < t.image_end; ++image) {
+            std::fill_n(dx + (image * rows.extent + t.row_begin) * width, (t.row_end - t.row_begin) * width,
+                        T(0));
+            each_window(p.pool, image, begin, end, [&](std::int64_t, std::int64_t position, const Window& w) {
+              f(image, position, w, w.in_rows(t.row_begin, t.row_end));
+            });
+          }
+        }
+      });
 }
 
-/// Strides of images, rows and pixels.
-struct Strides {
+/// PoolStrides of images, rows and pixels.
+struct PoolStrides {
   std::int64_t image, row, pixel;
-  explicit Strides(const Pooling& p)
+  explicit PoolStrides(const Pooling& p)
       : image(stride_of(p.pool.rows.extent, stride_of(p.pool.columns.extent, p.channels))),
         row(stride_of(p.pool.columns.extent, p.channels)),
         pixel(p.channels) {}
@@ -109,9 +110,9 @@ struct Strides {
 // An image, from one channel on.
 template <class T> struct Image {
   T* first;
-  Strides stride;
+  PoolStrides stride;
 
-  Image(T* images, const Strides& s, std::int64_t image, std::int64_t channel)
+  Image(T* images, const PoolStrides& s, std::int64_t image, std::int64_t channel)
       : first(images + image * s.image + channel), stride(s) {}
   T* at(std::int64_t r, std::int64_t c) const { return first + r * stride.row + c * stride.pixel; }
   /// Calls f(element) for the cells of a window, in order.
@@ -139,7 +140,7 @@ template <class V, class T> struct Largest {
 };
 
 template <class T> void run_max(const Pooling& p, const T* x, T* y) {
-  for_outputs(p, [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w) {
+  for_outputs(p, [=, s = PoolStrides(p)](std::int64_t image, std::int64_t position, const Window& w) {
     each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
       store(Largest<decltype(group), T>(Image(x, s, image, channel), w).value,
             y + position * s.pixel + channel);
@@ -150,7 +151,7 @@ template <class T> void run_max(const Pooling& p, const T* x, T* y) {
 template <class T>
 void run_max_with_positions(const Pooling& p, const T* x, bool through, T* y, std::int64_t* positions) {
   const std::int64_t width = p.pool.columns.extent, pixels = stride_of(p.pool.rows.extent, width);
-  for_outputs(p, [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w) {
+  for_outputs(p, [=, s = PoolStrides(p)](std::int64_t image, std::int64_t position, const Window& w) {
     const std::int64_t before = through ? image * pixels : 0;
     each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
       using V = decltype(group);
@@ -175,26 +176,26 @@ void run_max_with_positions(const Pooling& p, const T* x, bool through, T* y, st
 
 template <class T>
 void run_max_scatter(const Pooling& p, const T* dy, const T* x, std::int64_t x_images, T* dx) {
-  for_inputs(
-      p, dx,
-      [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w, const Window& owned) {
-        each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
-          using V = decltype(group);
-          const Largest<V, T> best(Image(x, s, image % x_images, channel), w);
-          const auto known = best.value == best.value;
-          const V d = choose(known, load<V>(dy + position * s.pixel + channel), best.value);
-          T n = static_cast<T>((owned.rows.begin - w.rows.begin) * w.width());
-          Image(dx, s, image, channel).each(owned, [&](T* to) {
-            store(load<V>(to) + choose(known & !(best.number == V(n)), V(T(0)), d), to);
-            ++n;
-          });
-        });
-      });
+  for_inputs(p, dx,
+             [=, s = PoolStrides(p)](std::int64_t image, std::int64_t position, const Window& w,
+                                     const Window& owned) {
+               each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
+                 using V = decltype(group);
+                 const Largest<V, T> best(Image(x, s, image % x_images, channel), w);
+                 const auto known = best.value == best.value;
+                 const V d = choose(known, load<V>(dy + position * s.pixel + channel), best.value);
+                 T n = static_cast<T>((owned.rows.begin - w.rows.begin) * w.width());
+                 Image(dx, s, image, channel).each(owned, [&](T* to) {
+                   store(load<V>(to) + choose(known & !(best.number == V(n)), V(T(0)), d), to);
+                   ++n;
+                 });
+               });
+             });
 }
 
 template <class T>
 void run_max_gather(const Pooling& p, const T* v, const T* x, std::int64_t x_images, T* y) {
-  for_outputs(p, [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w) {
+  for_outputs(p, [=, s = PoolStrides(p)](std::int64_t image, std::int64_t position, const Window& w) {
     each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
       using V = decltype(group);
       const Largest<V, T> best(Image(x, s, image % x_images, channel), w);
@@ -210,7 +211,7 @@ void run_max_gather(const Pooling& p, const T* v, const T* x, std::int64_t x_ima
 }
 
 template <class T> void run_avg(const Pooling& p, const T* x, T* y) {
-  for_outputs(p, [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w) {
+  for_outputs(p, [=, s = PoolStrides(p)](std::int64_t image, std::int64_t position, const Window& w) {
     each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
       using V = decltype(group);
       const Image from(x, s, image, channel);
@@ -228,15 +229,15 @@ template <class T> void run_avg(const Pooling& p, const T* x, T* y) {
 }
 
 template <class T> void run_avg_gradient(const Pooling& p, const T* dy, T* dx) {
-  for_inputs(
-      p, dx,
-      [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w, const Window& owned) {
-        each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
-          using V = decltype(group);
-          const V share = load<V>(dy + position * s.pixel + channel) / V(w.count<T>());
-          Image(dx, s, image, channel).each(owned, [&](T* to) { store(load<V>(to) + share, to); });
-        });
-      });
+  for_inputs(p, dx,
+             [=, s = PoolStrides(p)](std::int64_t image, std::int64_t position, const Window& w,
+                                     const Window& owned) {
+               each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
+                 using V = decltype(group);
+                 const V share = load<V>(dy + position * s.pixel + channel) / V(w.count<T>());
+                 Image(dx, s, image, channel).each(owned, [&](T* to) { store(load<V>(to) + share, to); });
+               });
+             });
 }
 
 }   // namespace

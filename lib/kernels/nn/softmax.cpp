@@ -16,10 +16,10 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
+constexpr Cut kSoftmaxCut = {1 << 13, 1 << 15};   // of elements
 // Entries of a column that are summed at once. Sums of blocks are then added, which keeps rounding errors
 // those of short sums.
-constexpr std::int64_t kBlock = 256;
+constexpr std::int64_t kSoftmaxBlock = 256;
 
 // exp(x) for x ≤ 0. Far below zero, as where a mask has put its elements, the arithmetic of exp meets
 // subnormal numbers, which take ten times as long as others, so that these elements are computed as those of
@@ -126,7 +126,7 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
   if (x.size() == 0) return;
   const std::int64_t n = x.shape()[x.ndim() - 1];
   const T *in = elements<T>(x), *end = in + x.size();
-  parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end_row) {
+  parallel_for(x.size() / n, cut_of(kSoftmaxCut, n), [&](std::int64_t begin, std::int64_t end_row) {
     for (std::int64_t r = begin; r < end_row; ++r)
       f(r, Logits<T>{in + r * n, n, end});
   });
@@ -143,11 +143,11 @@ void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
   for (std::int64_t i = 0; i < n; ++i)
     for (int k = 0; k < K; ++k)
       max[k] = maximum(max[k], at(i, k));
-  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+  for (std::int64_t begin = 0; begin < n; begin += kSoftmaxBlock) {
     Batch<T> part[K];
     for (int k = 0; k < K; ++k)
       part[k] = Batch<T>(T(0));
-    for (std::int64_t i = begin; i < std::min(begin + kBlock, n); ++i)
+    for (std::int64_t i = begin; i < std::min(begin + kSoftmaxBlock, n); ++i)
       for (int k = 0; k < K; ++k) {
         const Batch<T> e = exp_below_zero<T>(at(i, k) - max[k]);
         part[k] += e;
@@ -185,7 +185,7 @@ void softmax_columns(const T* x, std::int64_t outer, std::int64_t n, std::int64_
   constexpr int side_by_side = 4;
   constexpr std::int64_t w = kWidth<T>, wide = side_by_side * w;
   const std::int64_t strips = (inner + wide - 1) / wide;
-  parallel_for(outer * strips, cut_of(kCut, n * std::min(wide, inner)),
+  parallel_for(outer * strips, cut_of(kSoftmaxCut, n * std::min(wide, inner)),
                [=](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t s = begin; s < end; ++s) {
                    const std::int64_t first = s / strips * n * inner;
@@ -236,9 +236,9 @@ constexpr std::int64_t kStrip = 64;
 template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n, std::int64_t stride,
                                          std::int64_t columns, T* __restrict y) {
   T total[kStrip] = {};
-  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+  for (std::int64_t begin = 0; begin < n; begin += kSoftmaxBlock) {
     T part[kStrip] = {};
-    for (std::int64_t i = begin * stride; i < std::min(begin + kBlock, n) * stride; i += stride)
+    for (std::int64_t i = begin * stride; i < std::min(begin + kSoftmaxBlock, n) * stride; i += stride)
       for (std::int64_t j = 0; j < columns; ++j)
         part[j] += p[i + j] * v[i + j];
     for (std::int64_t j = 0; j < columns; ++j)
@@ -260,7 +260,7 @@ void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y) {
     const T *weights = elements<T>(p), *in = elements<T>(v);
     T* out = elements<T>(y);
     parallel_for(
-        v.size() / (n * inner) * strips, cut_of(kCut, n * std::min(kStrip, inner)),
+        v.size() / (n * inner) * strips, cut_of(kSoftmaxCut, n * std::min(kStrip, inner)),
         [=, before = view.before](std::int64_t begin, std::int64_t end) {
           for (std::int64_t s = begin; s < end; ++s) {
             const std::int64_t slab = s / strips, first = s % strips * kStrip, at = slab * n * inner + first;

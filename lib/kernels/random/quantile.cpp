@@ -10,12 +10,12 @@
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "kernels/special/boost_math.h"
+#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSqrtTwo = 1.4142135623730951;
 // Above this variance the quantile of a discrete distribution is its normal expansion, exact to 10⁻⁷ standard
 // deviations.

@@ -23,7 +23,7 @@ using random::Key;
 using Words = r123::Philox4x32::ctr_type;
 
 constexpr std::int64_t kPiece = 1 << 12;   // elements per piece
-constexpr Cut kCut = {kPiece, 4 * kPiece};
+constexpr Cut kRandomCut = {kPiece, 4 * kPiece};
 constexpr std::int64_t kQuantiles = 1 << 8;   // quantiles per piece
 constexpr Cut kQuantileCut = {kQuantiles, 2 * kQuantiles};
 // Keeps the keys of split() apart from those that numbers are drawn with.
@@ -74,7 +74,7 @@ template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i)
 // Calls fill(words, out, n) for pieces of y. Words are complete to the end of the last batch.
 template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill fill) {
   T* out = elements<T>(y);
-  parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(y.size(), kRandomCut, [&](std::int64_t first, std::int64_t last) {
     alignas(64) std::array<std::uint32_t, static_cast<std::size_t>(kPiece) * kWords<T>> words;
     for (std::int64_t begin = first; begin < last; begin += kPiece) {
       const std::int64_t n = std::min(kPiece, last - begin);
@@ -253,7 +253,7 @@ std::optional<std::int64_t> running_sums(const Tensor& weights, Tensor& y) {
   const std::int64_t k = weights.shape()[1];
   visit_floating(weights.dtype(), [&]<class T>(T) {
     parallel_for(
-        weights.shape()[0], cut_of(kCut, k),
+        weights.shape()[0], cut_of(kRandomCut, k),
         [from = elements<T>(weights), to = elements<double>(y), k](std::int64_t begin, std::int64_t end) {
           for (std::int64_t r = begin; r < end; ++r)
             std::partial_sum(from + r * k, from + (r + 1) * k, to + r * k,

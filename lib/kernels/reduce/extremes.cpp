@@ -154,7 +154,7 @@ template <class T> class Shares {
 
   const T *x_, *best_;
   T* share_;
-  Runs runs_;
+  AxisRuns runs_;
   std::array<Offsets, Shape::kMaxRank> steps_;
   std::unique_ptr<T[]> counts_;   // by group
 };

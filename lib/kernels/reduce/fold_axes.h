@@ -190,11 +190,11 @@ struct Run {
 };
 
 // Adjacent axes that are all reduced, or all kept, merge into one run.
-struct Runs {
+struct AxisRuns {
   std::array<Run, Shape::kMaxRank> list;
   int count = 0;
 
-  Runs(const Shape& shape, unsigned axes) {
+  AxisRuns(const Shape& shape, unsigned axes) {
     for (int d = 0; d < shape.ndim(); ++d) {
       const bool folded = axes >> (shape.ndim() - 1 - d) & 1;
       if (shape[d] == 1) continue;
@@ -217,7 +217,7 @@ template <class Of> void map_row(HalfRow row, std::int64_t n, float* y) {
 template <class Fold, class Of, class Row>
 void fold_runs(Row x, const Shape& shape, unsigned axes, Element<Row>* y, std::int64_t y_size) {
   using T = Element<Row>;
-  const Runs runs(shape, axes);
+  const AxisRuns runs(shape, axes);
   std::unique_ptr<T[]> step;
   std::int64_t outer = shape.size(), inner = 1;
   for (int r = runs.count; r-- > 0;) {

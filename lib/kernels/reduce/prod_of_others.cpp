@@ -13,8 +13,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
-constexpr int kVectors = 4;                // independent products in flight
+constexpr Cut kProdOfOthersCut = {1 << 14, 1 << 16};   // of elements
+constexpr int kVectors = 4;                            // independent products in flight
 template <class T> constexpr std::int64_t kLanes = kVectors* kWidth<T>;
 
 template <class T> void in_order(const T* x, std::int64_t n, T* y) {
@@ -92,7 +92,7 @@ void prod_of_others(const Tensor& x, Tensor& y) {
     using T = decltype(one);
     const T* in = elements<T>(x);
     T* out = elements<T>(y);
-    parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(x.size() / n, cut_of(kProdOfOthersCut, n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
         row(in + r * n, n, out + r * n);
     });

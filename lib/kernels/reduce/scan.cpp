@@ -13,8 +13,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
-constexpr std::int64_t kColumns = 128;     // columns that are scanned side by side
+constexpr Cut kScanCut = {1 << 14, 1 << 16};   // of elements
+constexpr std::int64_t kColumns = 128;         // columns that are scanned side by side
 
 // The accumulator's type: f64 for sums of f32; unsigned for integers, where overflow is defined.
 template <class T> struct Accumulator { using type = T; };
@@ -62,7 +62,7 @@ void scan_all(const T* x, const AxisView& view, bool reverse, T* y) {
   const std::int64_t n = view.extent, after = view.after, slab = n * after;
   const std::int64_t first = reverse ? slab - after : 0, step = reverse ? -after : after;
   if (after == 1)
-    return parallel_for(view.before, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+    return parallel_for(view.before, cut_of(kScanCut, n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) {
         const std::int64_t from = b * n + first;
         if (reverse)
@@ -73,7 +73,7 @@ void scan_all(const T* x, const AxisView& view, bool reverse, T* y) {
     });
   const std::int64_t groups = (after + kColumns - 1) / kColumns;
   parallel_for(
-      view.before * groups, cut_of(kCut, n * std::min(after, kColumns)),
+      view.before * groups, cut_of(kScanCut, n * std::min(after, kColumns)),
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t column = i % groups * kColumns, from = i / groups * slab + first + column;
@@ -109,7 +109,7 @@ template <class Fold> void scan(const Tensor& x, const AxisView& view, ScanOrder
 // Calls f(row) for the rows of n elements of y, in parallel.
 template <class F> void each_row(const Tensor& y, std::int64_t n, std::int64_t work, F f) {
   if (y.size() == 0) return;
-  parallel_for(y.size() / n, cut_of(kCut, n * work), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(y.size() / n, cut_of(kScanCut, n * work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row)
       f(row);
   });

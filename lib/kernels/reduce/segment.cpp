@@ -21,11 +21,11 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
+constexpr Cut kSegmentCut = {1 << 15, 1 << 17};   // of elements
 
 // The first row of each segment, and the end of the last one. Segment j begins behind the last row with a
 // smaller id.
-CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
+CachedVector<std::int64_t> segment_begins(const Tensor& ids, std::int64_t count) {
   CachedVector<std::int64_t> begins(static_cast<std::size_t>(count + 1));
   visit_indices(ids, [&](const auto list) {
     for (std::size_t k = 0; k < list.size(); ++k)
@@ -77,9 +77,9 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
 
 // The index of the k-th row in its slab of x: by the numbers in a tensor or, without one, k. Its dtype is
 // asked for at each row, so that the loops are not compiled for each.
-class Numbers {
+class RowNumbers {
  public:
-  explicit Numbers(const Tensor* rows) {
+  explicit RowNumbers(const Tensor* rows) {
     if (!rows) return;
     if (rows->dtype() == DType::i32) {
       narrow_ = elements<std::int32_t>(*rows);
@@ -98,9 +98,9 @@ class Numbers {
 
 template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Tensor& x, const Tensor* rows,
                                              const Tensor& ids, const AxisView& view, Tensor& y) {
-  const CachedVector<std::int64_t> begins = begins_of(ids, view.extent);
+  const CachedVector<std::int64_t> begins = segment_begins(ids, view.extent);
   const std::int64_t after = view.after, count = view.extent, slab = x.size() / view.before;
-  const Numbers number(rows);
+  const RowNumbers number(rows);
   const auto run = [&](std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) {
       const std::int64_t begin = begins[static_cast<std::size_t>(i % count)],
@@ -122,7 +122,7 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
       }
     }
   };
-  parallel_for(view.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
+  parallel_for(view.before * count, cut_of(kSegmentCut, std::max(after, ids.size() / count * after)), run);
 }
 
 // Of a slab of x, whose rows begin at in and share; counts has an element for each of best.
@@ -152,7 +152,7 @@ void share_of_group_extreme(const Tensor& x, const Tensor& ids, const Tensor& be
   const std::int64_t slab = x.size() / view.before, groups = best.size() / view.before;
   visit_floating(x.dtype(), [&]<class T>(T) {
     visit_indices(ids, [&](const auto list) {
-      parallel_for(view.before, cut_of(kCut, slab), [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(view.before, cut_of(kSegmentCut, slab), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t b = begin; b < end; ++b) {
           const auto counts = std::make_unique<T[]>(static_cast<std::size_t>(groups));
           share_slab(elements<T>(x) + b * slab, list, view.after, elements<T>(best) + b * groups,

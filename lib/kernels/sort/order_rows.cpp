@@ -13,13 +13,13 @@ struct Named {
 };
 using List = CachedVector<Named>;
 
-constexpr int kDigit = 8;   // bits
+constexpr int kRowDigit = 8;   // bits
 
 // One pass: distributes `from` to `to` by one digit of the row.
 void distribute(const List& from, List& to, int shift) {
-  std::array<std::size_t, 1 << kDigit> next{};
+  std::array<std::size_t, 1 << kRowDigit> next{};
   const auto digit = [shift](const Named& n) {
-    return static_cast<std::size_t>(n.row >> shift & ((1 << kDigit) - 1));
+    return static_cast<std::size_t>(n.row >> shift & ((1 << kRowDigit) - 1));
   };
   for (const Named& n : from)
     ++next[digit(n)];
@@ -44,7 +44,7 @@ List sorted(const Tensor& indices) {
   });
   if (in_order) return list;
   List other(list.size());
-  for (int shift = 0; shift < 63 && largest >> shift; shift += kDigit) {
+  for (int shift = 0; shift < 63 && largest >> shift; shift += kRowDigit) {
     distribute(list, other, shift);
     list.swap(other);
   }

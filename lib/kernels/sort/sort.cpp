@@ -14,9 +14,9 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 11, 1 << 13};   // of elements
-constexpr int kDigit = 8;                  // bits
-constexpr std::int64_t kRadixMin = 400;    // elements from which radix sort is faster
+constexpr Cut kSortCut = {1 << 11, 1 << 13};   // of elements
+constexpr int kDigit = 8;                      // bits
+constexpr std::int64_t kRadixMin = 400;        // elements from which radix sort is faster
 
 // A key with its position, ordered by both. 32-bit keys and positions are packed into one integer.
 struct Narrow {
@@ -29,15 +29,17 @@ struct Narrow {
   std::int64_t place() const { return static_cast<std::int64_t>(both & 0xffffffff); }
   friend bool operator<(const Narrow& a, const Narrow& b) { return a.both < b.both; }
 };
-struct Wide {
+struct WideKeys {
   using Key = std::uint64_t;
   Key k;
   std::int64_t i;
-  Wide() = default;
-  Wide(Key key, std::int64_t place) : k(key), i(place) {}
+  WideKeys() = default;
+  WideKeys(Key key, std::int64_t place) : k(key), i(place) {}
   Key key() const { return k; }
   std::int64_t place() const { return i; }
-  friend bool operator<(const Wide& a, const Wide& b) { return a.k < b.k || (a.k == b.k && a.i < b.i); }
+  friend bool operator<(const WideKeys& a, const WideKeys& b) {
+    return a.k < b.k || (a.k == b.k && a.i < b.i);
+  }
 };
 template <class Item> using Items = CachedVector<Item>;
 
@@ -135,7 +137,7 @@ void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending,
 
 template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k,
                                               bool descending, T* values, std::int64_t* indices) {
-  parallel_for(rows, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(rows, cut_of(kSortCut, n), [&](std::int64_t begin, std::int64_t end) {
     Items<Item> items, other;
     for (std::int64_t row = begin; row < end; ++row) {
       const T* in = x + row * n;
@@ -154,7 +156,7 @@ template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std
 
 template <class Item, class T>
 void nth_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t place, T* y) {
-  parallel_for(rows, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(rows, cut_of(kSortCut, n), [&](std::int64_t begin, std::int64_t end) {
     Items<Item> items;
     for (std::int64_t row = begin; row < end; ++row) {
       items.clear();
@@ -172,7 +174,7 @@ template <class F> void visit_items(const Tensor& x, std::int64_t n, F f) {
     if constexpr (!std::is_same_v<T, bool>) {
       if constexpr (sizeof(T) != 8)
         if (n <= Narrow::kMost) return f(Narrow{}, element);
-      f(Wide{}, element);
+      f(WideKeys{}, element);
     }
   });
 }

@@ -44,7 +44,7 @@ UniqueElements unique_elements(const Tensor& x) {
 
 namespace {
 
-constexpr Cut kCut = {1 << 16, 1 << 18};   // of elements
+constexpr Cut kUniqueCut = {1 << 16, 1 << 18};   // of elements
 
 // Block sums fit into the comparison's lanes.
 template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
@@ -65,7 +65,7 @@ template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
 std::int64_t count_nonzero(const Tensor& x) {
   std::atomic<std::int64_t> count = 0;
   visit(x.dtype(), [&]<class T>(T) {
-    parallel_for(x.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(x.size(), kUniqueCut, [&](std::int64_t begin, std::int64_t end) {
       count += nonzeros(elements<T>(x) + begin, end - begin);
     });
   });
@@ -75,12 +75,12 @@ std::int64_t count_nonzero(const Tensor& x) {
 namespace {
 
 // Adjacent axes that are all kept or all counted, from the outside in.
-struct Run {
+struct KindRun {
   std::int64_t n;
   bool kept;
   std::int64_t x, y;   // strides in x and in y
 };
-using Kinds = std::vector<Run>;
+using Kinds = std::vector<KindRun>;
 
 Kinds runs_of(const Shape& x, unsigned axes) {
   Kinds runs;
@@ -101,7 +101,7 @@ Kinds runs_of(const Shape& x, unsigned axes) {
   return runs;
 }
 
-template <class T> void add_counts(const T* x, const Run* run, std::size_t left, std::int64_t* y) {
+template <class T> void add_counts(const T* x, const KindRun* run, std::size_t left, std::int64_t* y) {
   if (left > 1) {
     for (std::int64_t i = 0; i < run->n; ++i)
       add_counts(x + i * run->x, run + 1, left - 1, y + i * run->y);
@@ -123,7 +123,7 @@ void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   const Kinds runs = runs_of(x.shape(), axes);
   const std::size_t outer = runs[0].kept ? 0 : 1;   // split only where each piece owns its part of y
   visit(x.dtype(), [&]<class T>(T) {
-    parallel_for(runs[outer].n, cut_of(kCut, x.size() / runs[outer].n),
+    parallel_for(runs[outer].n, cut_of(kUniqueCut, x.size() / runs[outer].n),
                  [&](std::int64_t begin, std::int64_t end) {
                    Kinds piece = runs;
                    piece[outer].n = end - begin;
@@ -139,24 +139,26 @@ void boolean_mask(const Tensor& x, const Tensor& mask, const AxisView& view, Ten
   const auto* held = elements<std::uint8_t>(mask);   // 0 or 1
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(view.before, cut_of(kCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t b = begin; b < end; ++b) {
-          const T* from = elements<T>(x) + b * view.extent * after;
-          T* to = elements<T>(y) + b * count * after;
-          if (after == 1) {   // branch-free: every element is written, and overwritten unless kept
-            for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
-              to[kept] = from[k];
-              kept += held[k];
+      parallel_for(
+          view.before, cut_of(kUniqueCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t b = begin; b < end; ++b) {
+              const T* from = elements<T>(x) + b * view.extent * after;
+              T* to = elements<T>(y) + b * count * after;
+              if (after == 1) {   // branch-free: every element is written, and overwritten unless kept
+                for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
+                  to[kept] = from[k];
+                  kept += held[k];
+                }
+              } else {
+                for (std::int64_t k = 0; k < view.extent; ++k) {
+                  if (!held[k]) continue;
+                  copy(reinterpret_cast<const std::byte*>(from + k * after),
+                       reinterpret_cast<std::byte*>(to));
+                  to += after;
+                }
+              }
             }
-          } else {
-            for (std::int64_t k = 0; k < view.extent; ++k) {
-              if (!held[k]) continue;
-              copy(reinterpret_cast<const std::byte*>(from + k * after), reinterpret_cast<std::byte*>(to));
-              to += after;
-            }
-          }
-        }
-      });
+          });
     });
   });
 }
@@ -167,28 +169,29 @@ void boolean_mask_adjoint(const Tensor& x, const Tensor& mask, const AxisView& v
   const auto* held = elements<std::uint8_t>(mask);
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(view.before, cut_of(kCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t b = begin; b < end; ++b) {
-          const T* from = elements<T>(x) + b * count * after;
-          T* to = elements<T>(y) + b * view.extent * after;
-          if (after == 1) {
-            for (std::int64_t k = 0, put = 0; k < view.extent; ++k) {
-              const T next = from[std::min(put, count - 1)];
-              to[k] = static_cast<T>(next & -T(held[k]));
-              put += held[k];
-            }
-          } else {
-            for (std::int64_t k = 0; k < view.extent; ++k, to += after) {
-              if (!held[k]) {
-                std::fill_n(to, after, T(0));
-                continue;
-              }
-              copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
-              from += after;
-            }
-          }
-        }
-      });
+      parallel_for(view.before, cut_of(kUniqueCut, view.extent * after),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t b = begin; b < end; ++b) {
+                       const T* from = elements<T>(x) + b * count * after;
+                       T* to = elements<T>(y) + b * view.extent * after;
+                       if (after == 1) {
+                         for (std::int64_t k = 0, put = 0; k < view.extent; ++k) {
+                           const T next = from[std::min(put, count - 1)];
+                           to[k] = static_cast<T>(next & -T(held[k]));
+                           put += held[k];
+                         }
+                       } else {
+                         for (std::int64_t k = 0; k < view.extent; ++k, to += after) {
+                           if (!held[k]) {
+                             std::fill_n(to, after, T(0));
+                             continue;
+                           }
+                           copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
+                           from += after;
+                         }
+                       }
+                     }
+                   });
     });
   });
 }

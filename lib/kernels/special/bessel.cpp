@@ -6,13 +6,11 @@
 #include <boost/math/special_functions/bessel.hpp>
 
 #include "kernels/special/boost_math.h"
+#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
 
 /// 1 ± (4n² - 1) / (8x) + (4n² - 1) (4n² - 9) / (2! (8x)²) …, with the sign of K (DLMF 10.40.2) or I
 /// (10.40.1), for large x.

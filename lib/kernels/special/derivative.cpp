@@ -11,14 +11,13 @@
 #include "core/visit.h"
 #include "kernels/special/boost_math.h"
 #include "kernels/special/derivative.h"
+#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-using Wide = long double;
-constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
-constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
+constexpr Cut kDerivativeCut = {1 << 8, 1 << 10};      // of elements
 constexpr double kLargeBessel = 30, kLargeDawsn = 7;   // from here on the series are exact
 
 /// (a) (a + 1) … (a + m - 1).
@@ -204,7 +203,7 @@ void derivative(SpecialFunction f, int order, const Tensor& x, Tensor& y) {
   visit_floating(y.dtype(), [&]<class T>(T) {
     const T* in = elements<T>(x);
     T* out = elements<T>(y);
-    parallel_for(y.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(y.size(), kDerivativeCut, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         out[i] = static_cast<T>(derivative(f, order, static_cast<double>(in[i]), sizeof(T) == 4));
     });

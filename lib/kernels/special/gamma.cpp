@@ -9,13 +9,11 @@
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "kernels/special/boost_math.h"
+#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
 
 using Short = normalise<Quiet, digits2<30>>::type;
 
@@ -23,12 +21,12 @@ using Short = normalise<Quiet, digits2<30>>::type;
 double of_subnormal(double a, double x) { return x == 0 ? 1 : -a * boost::math::expint(-x, Quiet()); }
 bool is_subnormal(double a) { return a < std::numeric_limits<double>::min(); }
 
-template <class Policy> double lower(double a, double x) {
+template <class Policy> double regularized_lower(double a, double x) {
   if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
   if (is_subnormal(a)) return x == 0 ? 0 : 1;
   return std::isinf(a) ? 0 : std::isinf(x) ? 1 : boost::math::gamma_p(a, x, Policy());
 }
-template <class Policy> double upper(double a, double x) {
+template <class Policy> double regularized_upper(double a, double x) {
   if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
   if (is_subnormal(a)) return std::isinf(x) ? 0 : of_subnormal(a, x);
   return std::isinf(a) ? 1 : std::isinf(x) ? 0 : boost::math::gamma_q(a, x, Policy());
@@ -64,10 +62,10 @@ double digamma(double x) {
          3.141592653589793 / std::tan(3.141592653589793 * (x - std::round(x)));
 }
 
-double igamma(double a, double x) { return lower<Quiet>(a, x); }
-double igammac(double a, double x) { return upper<Quiet>(a, x); }
-double short_igamma(double a, double x) { return lower<Short>(a, x); }
-double short_igammac(double a, double x) { return upper<Short>(a, x); }
+double igamma(double a, double x) { return regularized_lower<Quiet>(a, x); }
+double igammac(double a, double x) { return regularized_upper<Quiet>(a, x); }
+double short_igamma(double a, double x) { return regularized_lower<Short>(a, x); }
+double short_igammac(double a, double x) { return regularized_upper<Short>(a, x); }
 
 double gamma_density(double a, double x) {
   if (!(a > 0 && x >= 0) || std::isinf(a)) return kNaN;

@@ -15,7 +15,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
+constexpr Cut kIgammaGradCut = {1 << 8, 1 << 10};   // of elements
 constexpr int kMostTerms = 100'000;
 constexpr double kLargeShape = 1e6;   // from here on expansions for large a are used
 
@@ -92,7 +92,7 @@ template <int n> Series<n> prefactor(double a, double x) {
 }
 
 /// Σ xᵏ / ((a + 1) … (a + k)), DLMF 8.7.1 and 8.2.6.
-template <int n> Series<n> lower(double a, double x) {
+template <int n> Series<n> lower_series(double a, double x) {
   Series<n> term(1), sum = term;
   for (int k = 1; k < kMostTerms; ++k) {
     const double reciprocal = 1 / (a + k);   // term *= x / (a + k + ε)
@@ -106,7 +106,7 @@ template <int n> Series<n> lower(double a, double x) {
 }
 
 /// The continued fraction of Γ(a, x) / (xᵃ e⁻ˣ), DLMF 8.9.2 (even part), by Lentz's method.
-template <int n> Series<n> upper(double a, double x) {
+template <int n> Series<n> upper_series(double a, double x) {
   Series<n> b(x + 1 - a, -1), c(1e300), d = Series<n>(1) / b, h = d;
   for (int i = 1; i < kMostTerms; ++i) {
     const Series<n> numerator(-i * (i - a), i);
@@ -164,7 +164,7 @@ template <int n> Series<n> expanded(double a, double x) {
 template <int n> Series<n> over_density(double a, double x) {
   if (is_expanded(a, x)) return expanded<n>(a, x);
   const Series<n> y = prefactor<n>(a, x);
-  return x < a + 1 ? y * lower<n>(a, x) : y * Series<n>(-a, -1) * upper<n>(a, x);
+  return x < a + 1 ? y * lower_series<n>(a, x) : y * Series<n>(-a, -1) * upper_series<n>(a, x);
 }
 /// The coefficient of εᵒʳᵈᵉʳ.
 template <int n = 2> double term_over_density(double a, double x, int order) {
@@ -203,7 +203,7 @@ void igamma_grad(const Tensor& a, const Tensor& x, int order, Tensor& y) {
   visit_floating(y.dtype(), [&]<class T>(T) {
     const T *p = elements<T>(a), *q = elements<T>(x);
     T* out = elements<T>(y);
-    parallel_for(y.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(y.size(), kIgammaGradCut, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
         out[i] = static_cast<T>(igamma_grad(static_cast<double>(p[i]), static_cast<double>(q[i]), order));
     });

@@ -7,17 +7,13 @@
 #include <boost/math/special_functions/expint.hpp>
 
 #include "kernels/special/boost_math.h"
+#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = 3.141592653589793;
-using Wide = long double;
 using Complex = std::complex<Wide>;
-constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
 
 /// Power series of S or C (DLMF 7.6.4 and 7.6.6). Terms alternate and cancel, hence long double.
 Wide fresnel_series(Wide x, bool sine) {

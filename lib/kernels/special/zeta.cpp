@@ -1,17 +1,14 @@
 // The Hurwitz zeta function, and polygamma functions made of it, but for Boost.Math's trigamma.
 #include <cmath>
-#include <limits>
 
 #include <boost/math/special_functions/trigamma.hpp>
 
 #include "kernels/special/boost_math.h"
+#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
 
 /// At a whole number that is not positive, or at -infinity.
 double at_pole(double x) {

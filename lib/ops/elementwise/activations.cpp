@@ -43,7 +43,7 @@ template <class T, class A> xsimd::batch<T, A> not_below(const xsimd::batch<T, A
   return maximum(x, std::numeric_limits<T>::lowest());
 }
 
-constexpr Op table[] = {
+constexpr Op activations_table[] = {
     {.name = "relu",
      .doc = "x where it is positive, else 0.",
      .tensorflow = "Relu",
@@ -153,22 +153,22 @@ constexpr Op table[] = {
      })},
 };
 
-Tensor normal_cdf_of(const Tensor& x) { return find(table, "normal_cdf")(Operand(x)); }
+Tensor normal_cdf_of(const Tensor& x) { return find(activations_table, "normal_cdf")(Operand(x)); }
 
 }   // namespace
 
-Tensor relu(Operand x) { return find(table, "relu")(x); }
-Tensor leaky_relu(Operand x, Operand alpha) { return find(table, "leaky_relu")(x, alpha); }
-Tensor relu6(Operand x) { return find(table, "relu6")(x); }
-Tensor elu(Operand x) { return find(table, "elu")(x); }
-Tensor selu(Operand x) { return find(table, "selu")(x); }
+Tensor relu(Operand x) { return find(activations_table, "relu")(x); }
+Tensor leaky_relu(Operand x, Operand alpha) { return find(activations_table, "leaky_relu")(x, alpha); }
+Tensor relu6(Operand x) { return find(activations_table, "relu6")(x); }
+Tensor elu(Operand x) { return find(activations_table, "elu")(x); }
+Tensor selu(Operand x) { return find(activations_table, "selu")(x); }
 Tensor gelu(Operand x, Gelu form) {
-  return form == Gelu::exact ? find(table, "gelu")(x) : find(table, "gelu_tanh")(x);
+  return form == Gelu::exact ? find(activations_table, "gelu")(x) : find(activations_table, "gelu_tanh")(x);
 }
-Tensor silu(Operand x, Operand beta) { return find(table, "silu")(x, beta); }
-Tensor softsign(Operand x) { return find(table, "softsign")(x); }
-Tensor softplus(Operand x) { return find(table, "softplus")(x); }
+Tensor silu(Operand x, Operand beta) { return find(activations_table, "silu")(x, beta); }
+Tensor softsign(Operand x) { return find(activations_table, "softsign")(x); }
+Tensor softplus(Operand x) { return find(activations_table, "softplus")(x); }
 
-std::span<const Op> activations_ops() { return table; }
+std::span<const Op> activations_ops() { return activations_table; }
 
 }   // namespace tapedeck

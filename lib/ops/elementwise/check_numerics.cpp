@@ -59,7 +59,7 @@ void run_assert(const Call& c, std::span<Tensor> y) {
 
 Tensor checked(const Tensor& x, const NumericsAttrs& attrs);
 
-constexpr Op table[] = {
+constexpr Op check_numerics_table[] = {
     {.name = "prevent_gradient",
      .doc = "A new tensor with the same values. Differentiating through it throws an error.",
      .tensorflow = "PreventGradient",
@@ -110,25 +110,27 @@ constexpr Op table[] = {
 };
 
 Tensor checked(const Tensor& x, const NumericsAttrs& attrs) {
-  return find(table, "check_numerics").with(attrs, x);
+  return find(check_numerics_table, "check_numerics").with(attrs, x);
 }
 
 }   // namespace
 
-Tensor prevent_gradient(const Tensor& x) { return find(table, "prevent_gradient").execute({&x, 1}); }
+Tensor prevent_gradient(const Tensor& x) {
+  return find(check_numerics_table, "prevent_gradient").execute({&x, 1});
+}
 Tensor check_numerics(const Tensor& x, std::string_view name) { return checked(x, {std::string(name)}); }
 
 Tensor ensure_shape(const Tensor& x, const Shape& shape) {
-  return find(table, "ensure_shape").with(shape, x);
+  return find(check_numerics_table, "ensure_shape").with(shape, x);
 }
 Tensor print(const Tensor& x, std::string_view text, std::ostream& out) {
-  return find(table, "print").with(PrintAttrs{std::string(text), &out}, x);
+  return find(check_numerics_table, "print").with(PrintAttrs{std::string(text), &out}, x);
 }
 Tensor print(const Tensor& x, std::string_view text) { return print(x, text, std::cerr); }
 void assert_that(const Tensor& condition, std::string_view text) {
-  find(table, "assert_that").with(AssertAttrs{std::string(text)}, condition);
+  find(check_numerics_table, "assert_that").with(AssertAttrs{std::string(text)}, condition);
 }
 
-std::span<const Op> check_numerics_ops() { return table; }
+std::span<const Op> check_numerics_ops() { return check_numerics_table; }
 
 }   // namespace tapedeck

@@ -41,7 +41,7 @@ template <class F> constexpr Kernel deciding(F) {
   };
 }
 
-constexpr Op table[] = {
+constexpr Op compare_table[] = {
     {.name = "equal",
      .doc = "a = b; NaN equals nothing.",
      .tensorflow = "Equal",
@@ -128,16 +128,16 @@ Tensor decide(const Op& op, Operand a, Operand b) {
 
 }   // namespace
 
-Tensor equal(Operand a, Operand b) { return find(table, "equal")(a, b); }
-Tensor not_equal(Operand a, Operand b) { return find(table, "not_equal")(a, b); }
-Tensor less(Operand a, Operand b) { return find(table, "less")(a, b); }
-Tensor less_equal(Operand a, Operand b) { return find(table, "less_equal")(a, b); }
-Tensor greater(Operand a, Operand b) { return find(table, "greater")(a, b); }
-Tensor greater_equal(Operand a, Operand b) { return find(table, "greater_equal")(a, b); }
-Tensor logical_and(Operand a, Operand b) { return decide(find(table, "logical_and"), a, b); }
-Tensor logical_or(Operand a, Operand b) { return decide(find(table, "logical_or"), a, b); }
-Tensor logical_not(const Tensor& x) { return find(table, "logical_not")(Operand(x)); }
+Tensor equal(Operand a, Operand b) { return find(compare_table, "equal")(a, b); }
+Tensor not_equal(Operand a, Operand b) { return find(compare_table, "not_equal")(a, b); }
+Tensor less(Operand a, Operand b) { return find(compare_table, "less")(a, b); }
+Tensor less_equal(Operand a, Operand b) { return find(compare_table, "less_equal")(a, b); }
+Tensor greater(Operand a, Operand b) { return find(compare_table, "greater")(a, b); }
+Tensor greater_equal(Operand a, Operand b) { return find(compare_table, "greater_equal")(a, b); }
+Tensor logical_and(Operand a, Operand b) { return decide(find(compare_table, "logical_and"), a, b); }
+Tensor logical_or(Operand a, Operand b) { return decide(find(compare_table, "logical_or"), a, b); }
+Tensor logical_not(const Tensor& x) { return find(compare_table, "logical_not")(Operand(x)); }
 
-std::span<const Op> compare_ops() { return table; }
+std::span<const Op> compare_ops() { return compare_table; }
 
 }   // namespace tapedeck

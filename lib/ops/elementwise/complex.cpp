@@ -28,7 +28,7 @@ template <void (*run)(const Tensor&, Tensor&)> void run_part(const Call& c, std:
   run(c.x[0], y[0]);
 }
 
-constexpr Op table[] = {
+constexpr Op complex_table[] = {
     {.name = "complex",
      .doc = "re + i im.",
      .tensorflow = "Complex",
@@ -119,24 +119,30 @@ constexpr Op table[] = {
 }   // namespace
 
 Tensor complex(const Tensor& re, const Tensor& im) {
-  const Op& op = find(table, "complex");
+  const Op& op = find(complex_table, "complex");
   if (re.shape() == im.shape()) return op.execute(std::vector{re, im});
   const Tensor* x[] = {&re, &im};
   const Shape shape = broadcast_of({.op = op, .x = {x, 2}});
   return op.execute(std::vector{broadcast_to(re, shape), broadcast_to(im, shape)});
 }
-Tensor real(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "real").execute({&z, 1}) : z; }
-Tensor imag(const Tensor& z) {
-  return is_complex(z.dtype()) ? find(table, "imag").execute({&z, 1}) : zeros_like(z);
+Tensor real(const Tensor& z) {
+  return is_complex(z.dtype()) ? find(complex_table, "real").execute({&z, 1}) : z;
 }
-Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "conj").execute({&z, 1}) : z; }
-Tensor complex_abs(const Tensor& z) { return find(table, "complex_abs").execute({&z, 1}); }
-Tensor conjugate_transpose(const Tensor& x) { return find(table, "conjugate_transpose").execute({&x, 1}); }
+Tensor imag(const Tensor& z) {
+  return is_complex(z.dtype()) ? find(complex_table, "imag").execute({&z, 1}) : zeros_like(z);
+}
+Tensor conj(const Tensor& z) {
+  return is_complex(z.dtype()) ? find(complex_table, "conj").execute({&z, 1}) : z;
+}
+Tensor complex_abs(const Tensor& z) { return find(complex_table, "complex_abs").execute({&z, 1}); }
+Tensor conjugate_transpose(const Tensor& x) {
+  return find(complex_table, "conjugate_transpose").execute({&x, 1});
+}
 Tensor angle(const Tensor& z) {
-  if (!is_floating(z.dtype())) return find(table, "angle").execute({&z, 1});
+  if (!is_floating(z.dtype())) return find(complex_table, "angle").execute({&z, 1});
   return where(stop_gradient(z) < 0, std::numbers::pi, zeros_like(z));
 }
 
-std::span<const Op> complex_ops() { return table; }
+std::span<const Op> complex_ops() { return complex_table; }
 
 }   // namespace tapedeck

@@ -25,7 +25,7 @@ namespace {
 
 constexpr auto power = [](auto a, auto b) { return pow(a, b); };
 
-constexpr Op table[] = {
+constexpr Op elementary_table[] = {
     {.name = "sqrt",
      .doc = "√x.",
      .tensorflow = "Sqrt",
@@ -353,55 +353,57 @@ constexpr Op table[] = {
 
 }   // namespace
 
-Tensor sqrt(Operand x) { return find(table, "sqrt")(x); }
-Tensor rsqrt(Operand x) { return find(table, "rsqrt")(x); }
-Tensor cbrt(Operand x) { return find(table, "cbrt")(x); }
-Tensor exp(Operand x) { return find(table, "exp")(x); }
-Tensor exp2(Operand x) { return find(table, "exp2")(x); }
-Tensor expm1(Operand x) { return find(table, "expm1")(x); }
-Tensor log(Operand x) { return find(table, "log")(x); }
-Tensor log1p(Operand x) { return find(table, "log1p")(x); }
-Tensor log2(Operand x) { return find(table, "log2")(x); }
-Tensor log10(Operand x) { return find(table, "log10")(x); }
-Tensor sin(Operand x) { return find(table, "sin")(x); }
-Tensor cos(Operand x) { return find(table, "cos")(x); }
-Tensor tan(Operand x) { return find(table, "tan")(x); }
-Tensor asin(Operand x) { return find(table, "asin")(x); }
-Tensor acos(Operand x) { return find(table, "acos")(x); }
-Tensor atan(Operand x) { return find(table, "atan")(x); }
-Tensor sinh(Operand x) { return find(table, "sinh")(x); }
-Tensor cosh(Operand x) { return find(table, "cosh")(x); }
-Tensor tanh(Operand x) { return find(table, "tanh")(x); }
-Tensor asinh(Operand x) { return find(table, "asinh")(x); }
-Tensor acosh(Operand x) { return find(table, "acosh")(x); }
-Tensor atanh(Operand x) { return find(table, "atanh")(x); }
-Tensor sigmoid(Operand x) { return find(table, "sigmoid")(x); }
-Tensor log_sigmoid(Operand x) { return find(table, "log_sigmoid")(x); }
-Tensor logaddexp(Operand a, Operand b) { return find(table, "logaddexp")(a, b); }
-Tensor atan2(Operand a, Operand b) { return find(table, "atan2")(a, b); }
-Tensor hypot(Operand a, Operand b) { return find(table, "hypot")(a, b); }
-Tensor pow(Operand a, Operand b) { return find(table, "pow")(a, b); }
-Tensor xlogy(Operand a, Operand b) { return find(table, "xlogy")(a, b); }
-Tensor xlog1py(Operand a, Operand b) { return find(table, "xlog1py")(a, b); }
-Tensor xdivy(Operand a, Operand b) { return find(table, "xdivy")(a, b); }
+Tensor sqrt(Operand x) { return find(elementary_table, "sqrt")(x); }
+Tensor rsqrt(Operand x) { return find(elementary_table, "rsqrt")(x); }
+Tensor cbrt(Operand x) { return find(elementary_table, "cbrt")(x); }
+Tensor exp(Operand x) { return find(elementary_table, "exp")(x); }
+Tensor exp2(Operand x) { return find(elementary_table, "exp2")(x); }
+Tensor expm1(Operand x) { return find(elementary_table, "expm1")(x); }
+Tensor log(Operand x) { return find(elementary_table, "log")(x); }
+Tensor log1p(Operand x) { return find(elementary_table, "log1p")(x); }
+Tensor log2(Operand x) { return find(elementary_table, "log2")(x); }
+Tensor log10(Operand x) { return find(elementary_table, "log10")(x); }
+Tensor sin(Operand x) { return find(elementary_table, "sin")(x); }
+Tensor cos(Operand x) { return find(elementary_table, "cos")(x); }
+Tensor tan(Operand x) { return find(elementary_table, "tan")(x); }
+Tensor asin(Operand x) { return find(elementary_table, "asin")(x); }
+Tensor acos(Operand x) { return find(elementary_table, "acos")(x); }
+Tensor atan(Operand x) { return find(elementary_table, "atan")(x); }
+Tensor sinh(Operand x) { return find(elementary_table, "sinh")(x); }
+Tensor cosh(Operand x) { return find(elementary_table, "cosh")(x); }
+Tensor tanh(Operand x) { return find(elementary_table, "tanh")(x); }
+Tensor asinh(Operand x) { return find(elementary_table, "asinh")(x); }
+Tensor acosh(Operand x) { return find(elementary_table, "acosh")(x); }
+Tensor atanh(Operand x) { return find(elementary_table, "atanh")(x); }
+Tensor sigmoid(Operand x) { return find(elementary_table, "sigmoid")(x); }
+Tensor log_sigmoid(Operand x) { return find(elementary_table, "log_sigmoid")(x); }
+Tensor logaddexp(Operand a, Operand b) { return find(elementary_table, "logaddexp")(a, b); }
+Tensor atan2(Operand a, Operand b) { return find(elementary_table, "atan2")(a, b); }
+Tensor hypot(Operand a, Operand b) { return find(elementary_table, "hypot")(a, b); }
+Tensor pow(Operand a, Operand b) { return find(elementary_table, "pow")(a, b); }
+Tensor xlogy(Operand a, Operand b) { return find(elementary_table, "xlogy")(a, b); }
+Tensor xlog1py(Operand a, Operand b) { return find(elementary_table, "xlog1py")(a, b); }
+Tensor xdivy(Operand a, Operand b) { return find(elementary_table, "xdivy")(a, b); }
 
-Tensor logistic(const Tensor& x) { return find(table, "logistic")(Operand(x)); }
-Tensor logistic_slope(const Tensor& x) { return find(table, "logistic_slope")(Operand(x)); }
-Tensor one_minus_square(const Tensor& x) { return find(table, "one_minus_square")(Operand(x)); }
-Tensor asin_slope(const Tensor& x) { return find(table, "asin_slope")(Operand(x)); }
-Tensor acosh_slope(const Tensor& x) { return find(table, "acosh_slope")(Operand(x)); }
-Tensor atan_slope(const Tensor& x) { return find(table, "atan_slope")(Operand(x)); }
-Tensor asinh_slope(const Tensor& x) { return find(table, "asinh_slope")(Operand(x)); }
+Tensor logistic(const Tensor& x) { return find(elementary_table, "logistic")(Operand(x)); }
+Tensor logistic_slope(const Tensor& x) { return find(elementary_table, "logistic_slope")(Operand(x)); }
+Tensor one_minus_square(const Tensor& x) { return find(elementary_table, "one_minus_square")(Operand(x)); }
+Tensor asin_slope(const Tensor& x) { return find(elementary_table, "asin_slope")(Operand(x)); }
+Tensor acosh_slope(const Tensor& x) { return find(elementary_table, "acosh_slope")(Operand(x)); }
+Tensor atan_slope(const Tensor& x) { return find(elementary_table, "atan_slope")(Operand(x)); }
+Tensor asinh_slope(const Tensor& x) { return find(elementary_table, "asinh_slope")(Operand(x)); }
 Tensor log_ratio(const Tensor& a, const Tensor& b) {
   const double nothing = -std::numeric_limits<double>::infinity();
   return where(logical_and(equal(a, nothing), equal(b, nothing)), a, a - b);
 }
-Tensor gaussian(const Tensor& x, double c) { return find(table, "gaussian")(Operand(x), Operand(c)); }
+Tensor gaussian(const Tensor& x, double c) {
+  return find(elementary_table, "gaussian")(Operand(x), Operand(c));
+}
 Tensor length_of(const Tensor& a, const Tensor& b) { return hypot(a, b); }
 Tensor over_hypot(const Tensor& a, const Tensor& b, const Tensor&) {
-  return find(table, "over_hypot")(Operand(a), Operand(b));
+  return find(elementary_table, "over_hypot")(Operand(a), Operand(b));
 }
 
-std::span<const Op> elementary_ops() { return table; }
+std::span<const Op> elementary_ops() { return elementary_table; }
 
 }   // namespace tapedeck

@@ -50,7 +50,7 @@ constexpr Rule kEachRule = [] {
   return stacking_jvp(rule);
 }();
 
-constexpr Op table[] = {
+constexpr Op math_table[] = {
     {.name = "add",
      .doc = "a + b.",
      .tensorflow = "Add AddV2",
@@ -211,7 +211,7 @@ Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {
   std::vector<const Tensor*> refs;
   for (const Tensor& t : x)
     refs.push_back(&t);
-  return find(table, "add_n").execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
+  return find(math_table, "add_n").execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
 }
 
 bool holds_complex(const Operand& x) {
@@ -220,42 +220,42 @@ bool holds_complex(const Operand& x) {
 
 }   // namespace
 
-Tensor add(Operand a, Operand b) { return find(table, "add")(a, b); }
-Tensor sub(Operand a, Operand b) { return find(table, "sub")(a, b); }
-Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
-Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
-Tensor neg(Operand x) { return find(table, "neg")(x); }
-Tensor abs(Operand x) { return holds_complex(x) ? complex_abs(*x.tensor()) : find(table, "abs")(x); }
+Tensor add(Operand a, Operand b) { return find(math_table, "add")(a, b); }
+Tensor sub(Operand a, Operand b) { return find(math_table, "sub")(a, b); }
+Tensor mul(Operand a, Operand b) { return find(math_table, "mul")(a, b); }
+Tensor div(Operand a, Operand b) { return find(math_table, "div")(a, b); }
+Tensor neg(Operand x) { return find(math_table, "neg")(x); }
+Tensor abs(Operand x) { return holds_complex(x) ? complex_abs(*x.tensor()) : find(math_table, "abs")(x); }
 Tensor sign(Operand x) {
-  if (!holds_complex(x)) return find(table, "sign")(x);
+  if (!holds_complex(x)) return find(math_table, "sign")(x);
   return div_no_nan(*x.tensor(), astype(complex_abs(*x.tensor()), x.tensor()->dtype()));
 }
-Tensor square(Operand x) { return find(table, "square")(x); }
+Tensor square(Operand x) { return find(math_table, "square")(x); }
 Tensor squared_difference(Operand a, Operand b) {
-  if (!holds_complex(a) && !holds_complex(b)) return find(table, "squared_difference")(a, b);
+  if (!holds_complex(a) && !holds_complex(b)) return find(math_table, "squared_difference")(a, b);
   const Tensor difference = sub(a, b);
   return mul(difference, conj(difference));
 }
-Tensor reciprocal(Operand x) { return find(table, "reciprocal")(x); }
-Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
-Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }
-Tensor clip(Operand x, Operand low, Operand high) { return find(table, "clip")(x, low, high); }
+Tensor reciprocal(Operand x) { return find(math_table, "reciprocal")(x); }
+Tensor maximum(Operand a, Operand b) { return find(math_table, "maximum")(a, b); }
+Tensor minimum(Operand a, Operand b) { return find(math_table, "minimum")(a, b); }
+Tensor clip(Operand x, Operand low, Operand high) { return find(math_table, "clip")(x, low, high); }
 
 Tensor where(Operand condition, Operand a, Operand b) {
   Tensor converted[2];
   const Tensor* ab[2];
   promote({a, b}, converted, ab);
   const Tensor c = condition.tensor() ? *condition.tensor() : full({}, condition.number(), DType::boolean);
-  return find(table, "where").execute({std::array{&c, ab[0], ab[1]}.data(), 3});
+  return find(math_table, "where").execute({std::array{&c, ab[0], ab[1]}.data(), 3});
 }
 
 Tensor astype(const Tensor& x, DType dtype) {
-  return dtype == x.dtype() ? identity(x) : find(table, "astype").with(AsTypeAttrs{dtype}, x);
+  return dtype == x.dtype() ? identity(x) : find(math_table, "astype").with(AsTypeAttrs{dtype}, x);
 }
 
 Tensor add_n(std::span<const Tensor> x) { return add_n(x, 0); }
 Tensor add_n(std::vector<Tensor>&& x) { return add_n(x, ~0u); }
 
-std::span<const Op> math_ops() { return table; }
+std::span<const Op> math_ops() { return math_table; }
 
 }   // namespace tapedeck

@@ -195,7 +195,7 @@ Spec infer_vars(const Call& c, const Shape& shape) {
   return with_range(c, shape);
 }
 
-constexpr Op table[] = {
+constexpr Op quantize_table[] = {
     {.name = "fake_quant_with_min_max_args",
      .doc = "x rounded to the nearest of 2^bits levels between two numbers, which are shifted so that 0 is a "
             "level (Jacob et al. 2018, section 3); the derivative is that of clipping.",
@@ -264,7 +264,8 @@ constexpr Op table[] = {
 
 // The options with an axis that counts from the end.
 Quantize from_end(Quantize o, const Tensor& x) {
-  if (o.axis) o.axis = checked_axis(find(table, "quantize_and_dequantize"), *o.axis, x.ndim()) - x.ndim();
+  if (o.axis)
+    o.axis = checked_axis(find(quantize_table, "quantize_and_dequantize"), *o.axis, x.ndim()) - x.ndim();
   return o;
 }
 
@@ -274,20 +275,22 @@ Tensor fake_quant_with_min_max_args(const Tensor& x, double min, double max, con
   if (std::isnan(min) || std::isnan(max))
     throw_error<ArgumentError>(
         "fake_quant_with_min_max_args: min is {}, max is {}; use a finite min below max", min, max);
-  return find(table, "fake_quant_with_min_max_args").with(FakeQuantAttrs{options, min, max}, x);
+  return find(quantize_table, "fake_quant_with_min_max_args").with(FakeQuantAttrs{options, min, max}, x);
 }
 Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
                                     const FakeQuant& options) {
-  return find(table, "fake_quant_with_min_max_vars").with(FakeQuantAttrs{options}, x, min, max);
+  return find(quantize_table, "fake_quant_with_min_max_vars").with(FakeQuantAttrs{options}, x, min, max);
 }
 Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min, const Tensor& max,
                                                 const FakeQuant& options) {
-  return find(table, "fake_quant_with_min_max_vars_per_channel").with(FakeQuantAttrs{options}, x, min, max);
+  return find(quantize_table, "fake_quant_with_min_max_vars_per_channel")
+      .with(FakeQuantAttrs{options}, x, min, max);
 }
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                const Quantize& options) {
-  return find(table, "quantize_and_dequantize").with(QuantizeAttrs{from_end(options, x)}, x, min, max);
+  return find(quantize_table, "quantize_and_dequantize")
+      .with(QuantizeAttrs{from_end(options, x)}, x, min, max);
 }
 Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
   if (!is_floating(x.dtype()))
@@ -301,10 +304,10 @@ Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
   if (x.size() == 0)
     throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
   const Tensor values = stop_gradient(x);
-  return find(table, "quantize_and_dequantize")
+  return find(quantize_table, "quantize_and_dequantize")
       .with(QuantizeAttrs{from_back, true}, x, min(values, others), max(values, others));
 }
 
-std::span<const Op> quantize_ops() { return table; }
+std::span<const Op> quantize_ops() { return quantize_table; }
 
 }   // namespace tapedeck

@@ -34,7 +34,7 @@ constexpr Kernel kNextAfter = {[](const Call& c, std::span<Tensor> y) {
 
 // Without SSE 4.1 xsimd rounds by conversion to integers, which loses the sign of zero; bitofsign(x) restores
 // it.
-constexpr Op table[] = {
+constexpr Op rounding_table[] = {
     {.name = "floor",
      .doc = "The largest integer not greater than x.",
      .tensorflow = "Floor",
@@ -130,18 +130,18 @@ constexpr Op table[] = {
 
 }   // namespace
 
-Tensor floor(Operand x) { return find(table, "floor")(x); }
-Tensor ceil(Operand x) { return find(table, "ceil")(x); }
-Tensor trunc(Operand x) { return find(table, "trunc")(x); }
-Tensor round(Operand x) { return find(table, "round")(x); }
-Tensor rint(Operand x) { return find(table, "rint")(x); }
-Tensor floor_div(Operand a, Operand b) { return find(table, "floor_div")(a, b); }
-Tensor truncate_div(Operand a, Operand b) { return find(table, "truncate_div")(a, b); }
-Tensor floor_mod(Operand a, Operand b) { return find(table, "floor_mod")(a, b); }
-Tensor mul_no_nan(Operand a, Operand b) { return find(table, "mul_no_nan")(a, b); }
-Tensor div_no_nan(Operand a, Operand b) { return find(table, "div_no_nan")(a, b); }
-Tensor nextafter(Operand a, Operand b) { return find(table, "nextafter")(a, b); }
+Tensor floor(Operand x) { return find(rounding_table, "floor")(x); }
+Tensor ceil(Operand x) { return find(rounding_table, "ceil")(x); }
+Tensor trunc(Operand x) { return find(rounding_table, "trunc")(x); }
+Tensor round(Operand x) { return find(rounding_table, "round")(x); }
+Tensor rint(Operand x) { return find(rounding_table, "rint")(x); }
+Tensor floor_div(Operand a, Operand b) { return find(rounding_table, "floor_div")(a, b); }
+Tensor truncate_div(Operand a, Operand b) { return find(rounding_table, "truncate_div")(a, b); }
+Tensor floor_mod(Operand a, Operand b) { return find(rounding_table, "floor_mod")(a, b); }
+Tensor mul_no_nan(Operand a, Operand b) { return find(rounding_table, "mul_no_nan")(a, b); }
+Tensor div_no_nan(Operand a, Operand b) { return find(rounding_table, "div_no_nan")(a, b); }
+Tensor nextafter(Operand a, Operand b) { return find(rounding_table, "nextafter")(a, b); }
 
-std::span<const Op> rounding_ops() { return table; }
+std::span<const Op> rounding_ops() { return rounding_table; }
 
 }   // namespace tapedeck

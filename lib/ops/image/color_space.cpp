@@ -35,7 +35,7 @@ Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy);
 
-constexpr Op table[] = {
+constexpr Op color_space_table[] = {
     {.name = "rgb_to_hsv",
      .doc = "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - "
             "min / max, and hue is the position between two of the pure colors, as given by the other "
@@ -83,14 +83,14 @@ constexpr Op table[] = {
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
   const Tensor* inputs[] = {&x, &dy};
-  return find(table, "rgb_to_hsv_gradient").execute({inputs, 2});
+  return find(color_space_table, "rgb_to_hsv_gradient").execute({inputs, 2});
 }
 
 }   // namespace
 
-Tensor rgb_to_hsv(const Tensor& x) { return find(table, "rgb_to_hsv")(Operand(x)); }
-Tensor hsv_to_rgb(const Tensor& x) { return find(table, "hsv_to_rgb")(Operand(x)); }
+Tensor rgb_to_hsv(const Tensor& x) { return find(color_space_table, "rgb_to_hsv")(Operand(x)); }
+Tensor hsv_to_rgb(const Tensor& x) { return find(color_space_table, "hsv_to_rgb")(Operand(x)); }
 
-std::span<const Op> color_space_ops() { return table; }
+std::span<const Op> color_space_ops() { return color_space_table; }
 
 }   // namespace tapedeck

@@ -88,10 +88,10 @@ class Pixels {
 
 // `count` equidistant positions from a to b, times `last`; the middle if count is 1. Rounded as by the
 // kernel.
-struct Positions {
+struct CropPositions {
   Tensor of_a, of_b, at;   // at = of_a · a + of_b · b
 
-  Positions(const Tensor& a, const Tensor& b, std::int64_t count, std::int64_t last) {
+  CropPositions(const Tensor& a, const Tensor& b, std::int64_t count, std::int64_t last) {
     const auto scale = static_cast<double>(last);
     if (count == 1) {
       of_a = of_b = full({1}, 0.5 * scale, a.dtype());
@@ -129,7 +129,7 @@ Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, c
     return sum(reshape(g, behind_front({further, n, 4})), -3);
   }
   const std::vector<Tensor> corner = split(boxes, 4, 1);   // y1, x1, y2, x2, each [n, 1]
-  const Positions along_y(corner[0], corner[2], a.size.height, a.height - 1),
+  const CropPositions along_y(corner[0], corner[2], a.size.height, a.height - 1),
       along_x(corner[1], corner[3], a.size.width, a.width - 1);
   const Tensor y = expand_dims(along_y.at, 2), z = expand_dims(along_x.at, 1);
   const Pixels pixels(x, indices);
@@ -152,7 +152,7 @@ Tensor crops_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& boxes,
 Tensor transformed(const FrameAttrs& a, const Tensor& x, const Tensor& transforms);
 Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& transforms);
 
-constexpr Op table[] = {
+constexpr Op crop_table[] = {
     {.name = "crop_and_resize",
      .doc = "Crops of images, resized to one size. Boxes are y1, x1, y2, x2 as fractions of height - 1 and "
             "width - 1, sampled bilinearly or at the nearest pixels.",
@@ -230,16 +230,16 @@ constexpr Op table[] = {
 };
 
 Tensor crops(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices) {
-  return find(table, "crop_and_resize").with(a, x, boxes, indices);
+  return find(crop_table, "crop_and_resize").with(a, x, boxes, indices);
 }
 Tensor crops_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& boxes, const Tensor& indices) {
-  return find(table, "crop_and_resize_adjoint").with(a, dy, boxes, indices);
+  return find(crop_table, "crop_and_resize_adjoint").with(a, dy, boxes, indices);
 }
 Tensor transformed(const FrameAttrs& a, const Tensor& x, const Tensor& transforms) {
-  return find(table, "projective_transform").with(a, x, transforms);
+  return find(crop_table, "projective_transform").with(a, x, transforms);
 }
 Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& transforms) {
-  return find(table, "projective_transform_adjoint").with(a, dy, transforms);
+  return find(crop_table, "projective_transform_adjoint").with(a, dy, transforms);
 }
 
 void require_batch(std::string_view name, const Tensor& x, HeightWidth size) {
@@ -265,6 +265,6 @@ Tensor projective_transform(const Tensor& x, const Tensor& transforms, HeightWid
   return transformed(frames_of(x, size, o.method, o.outside), x, transforms);
 }
 
-std::span<const Op> crop_ops() { return table; }
+std::span<const Op> crop_ops() { return crop_table; }
 
 }   // namespace tapedeck

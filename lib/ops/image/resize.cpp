@@ -41,7 +41,7 @@ constexpr Rule resize_rule() {
   return linear([](const Call& c, const Tensor& dy) { return c.attrs<ResizeAttrs>().adjoint(dy); });
 }
 
-constexpr Op table[] = {
+constexpr Op resize_table[] = {
     {.name = "resample",
      .doc = "Weighted sums along an axis: y[o] = Σ w[o, i] x[i], with few weights for each o. All image "
             "resizing uses it.",
@@ -116,17 +116,17 @@ Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Alig
 }   // namespace
 
 Tensor resample(const ResampleAttrs& attrs, const Tensor& x) {
-  return find(table, "resample").with(attrs, x);
+  return find(resize_table, "resample").with(attrs, x);
 }
 
 Tensor resize_nearest(const Tensor& x, HeightWidth size, Align align) {
-  return resize(find(table, "resize_nearest"), nearest_table, x, size, align);
+  return resize(find(resize_table, "resize_nearest"), nearest_table, x, size, align);
 }
 Tensor resize_bilinear(const Tensor& x, HeightWidth size, Align align) {
-  return resize(find(table, "resize_bilinear"), linear_table, x, size, align);
+  return resize(find(resize_table, "resize_bilinear"), linear_table, x, size, align);
 }
 Tensor resize_bicubic(const Tensor& x, HeightWidth size, Align align) {
-  return resize(find(table, "resize_bicubic"), cubic_table, x, size, align);
+  return resize(find(resize_table, "resize_bicubic"), cubic_table, x, size, align);
 }
 
 Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTranslate& o) {
@@ -136,10 +136,10 @@ Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTran
   if (!std::isfinite(o.translate_y) || !std::isfinite(o.translate_x))
     throw_error<ArgumentError>("scale_and_translate: translate is {}, {}; use finite numbers", o.translate_y,
                                o.translate_x);
-  return resize(find(table, "scale_and_translate"), x, size,
+  return resize(find(resize_table, "scale_and_translate"), x, size,
                 [&] { return resizing(o, extents_of(x), size); });
 }
 
-std::span<const Op> resize_ops() { return table; }
+std::span<const Op> resize_ops() { return resize_table; }
 
 }   // namespace tapedeck

@@ -189,7 +189,7 @@ constexpr Rule kPiecewise = stacking_jvp(custom(
       dy[0] = dx[0].defined() ? dx[0] : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(), c.y[0].shape()));
     }));
 
-constexpr Op table[] = {
+constexpr Op array_table[] = {
     {.name = "reshape",
      .doc = "The elements of x in row-major order with another shape, without a copy.",
      .tensorflow = "Reshape",
@@ -332,14 +332,16 @@ constexpr Op table[] = {
 };
 
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) {
-  return find(table, "reshape").with(ReshapeAttrs{axes, shape}, x);
+  return find(array_table, "reshape").with(ReshapeAttrs{axes, shape}, x);
 }
-Tensor expanded(const Tensor& x, const MaskAttrs& axes) { return find(table, "expand_dims").with(axes, x); }
-Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return find(table, "squeeze").with(axes, x); }
+Tensor expanded(const Tensor& x, const MaskAttrs& axes) {
+  return find(array_table, "expand_dims").with(axes, x);
+}
+Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return find(array_table, "squeeze").with(axes, x); }
 Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) {
-  return find(table, "transpose").with(attrs, x);
+  return find(array_table, "transpose").with(attrs, x);
 }
-Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return find(table, "reverse").with(axes, x); }
+Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return find(array_table, "reverse").with(axes, x); }
 
 }   // namespace
 
@@ -370,7 +372,7 @@ Tensor expand_dims(const Tensor& x, int axis) {
 }
 
 Tensor squeeze(const Tensor& x, const Axes& axes) {
-  if (!axes.all) return squeezed(x, {mask_of(find(table, "squeeze"), axes, x.ndim())});
+  if (!axes.all) return squeezed(x, {mask_of(find(array_table, "squeeze"), axes, x.ndim())});
   unsigned mask = 0;
   for (int d = 0; d < x.ndim(); ++d)
     mask = mask << 1 | (x.shape()[d] == 1);
@@ -395,38 +397,42 @@ Tensor transpose(const Tensor& x, const std::vector<int>& perm) {
 }
 
 Tensor reverse(const Tensor& x, const Axes& axes) {
-  return reversed(x, {mask_of(find(table, "reverse"), axes, x.ndim())});
+  return reversed(x, {mask_of(find(array_table, "reverse"), axes, x.ndim())});
 }
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  return find(table, "broadcast_to").with(shape, x);
+  return find(array_table, "broadcast_to").with(shape, x);
 }
 
 Tensor tile(const Tensor& x, const Shape& reps) {
-  const Op& op = find(table, "tile");
+  const Op& op = find(array_table, "tile");
   if (reps.ndim() <= x.ndim()) return op.with(TileAttrs{reps}, x);
   return op.with(TileAttrs{reps}, reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)));
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
-  return find(table, "one_hot").with(OneHotAttrs{depth, dtype}, indices);
+  return find(array_table, "one_hot").with(OneHotAttrs{depth, dtype}, indices);
 }
 Tensor piecewise_in(const Tensor& p, const Tensor& x) {
-  return tracked(x) ? find(table, "piecewise").execute({std::array{&p, &x}.data(), 2}) : p;
+  return tracked(x) ? find(array_table, "piecewise").execute({std::array{&p, &x}.data(), 2}) : p;
 }
 Tensor zero_in(const Tensor& x) { return piecewise_in(zeros(x.shape(), x.dtype()), x); }
-Tensor identity(const Tensor& x) { return find(table, "identity").execute({std::array{&x}.data(), 1}); }
+Tensor identity(const Tensor& x) { return find(array_table, "identity").execute({std::array{&x}.data(), 1}); }
 Tensor stop_gradient(const Tensor& x) {
-  return find(table, "stop_gradient").execute({std::array{&x}.data(), 1});
+  return find(array_table, "stop_gradient").execute({std::array{&x}.data(), 1});
 }
-Tensor zeros_like(const Tensor& x) { return find(table, "zeros_like").execute({std::array{&x}.data(), 1}); }
-Tensor ones_like(const Tensor& x) { return find(table, "ones_like").execute({std::array{&x}.data(), 1}); }
+Tensor zeros_like(const Tensor& x) {
+  return find(array_table, "zeros_like").execute({std::array{&x}.data(), 1});
+}
+Tensor ones_like(const Tensor& x) {
+  return find(array_table, "ones_like").execute({std::array{&x}.data(), 1});
+}
 
 std::vector<Tensor> identity_n(std::span<const Tensor> x) {
   if (x.empty()) return {};
-  return find(table, "identity_n").run(x);
+  return find(array_table, "identity_n").run(x);
 }
 
-Tensor fill(const Shape& shape, const Tensor& value) { return find(table, "fill").with(shape, value); }
+Tensor fill(const Shape& shape, const Tensor& value) { return find(array_table, "fill").with(shape, value); }
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   const int ndim = static_cast<int>(x.size());
@@ -450,6 +456,6 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   return y;
 }
 
-std::span<const Op> array_ops() { return table; }
+std::span<const Op> array_ops() { return array_table; }
 
 }   // namespace tapedeck

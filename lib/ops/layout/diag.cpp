@@ -108,7 +108,7 @@ kernels::DiagonalRows main_diagonal(const Tensor& x) {
   return diagonals(0, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1], DiagonalAlign::right_left);
 }
 
-constexpr Op table[] = {
+constexpr Op diag_table[] = {
     {.name = "matrix_diag_part",
      .doc = "Diagonals k of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h "
             "is the highest k.",
@@ -210,16 +210,16 @@ constexpr Op table[] = {
 };
 
 Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
-  return find(table, "matrix_diag_part").with(DiagonalAttrs{d, padding}, x);
+  return find(diag_table, "matrix_diag_part").with(DiagonalAttrs{d, padding}, x);
 }
 Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
-  return find(table, "matrix_diag").with(DiagonalAttrs{d, padding}, x);
+  return find(diag_table, "matrix_diag").with(DiagonalAttrs{d, padding}, x);
 }
-Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return find(table, "diag").with(attrs, x); }
+Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return find(diag_table, "diag").with(attrs, x); }
 Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) {
-  return find(table, "diag_part").with(attrs, x);
+  return find(diag_table, "diag_part").with(attrs, x);
 }
-Tensor band(const Tensor& x, const BandAttrs& attrs) { return find(table, "band_part").with(attrs, x); }
+Tensor band(const Tensor& x, const BandAttrs& attrs) { return find(diag_table, "band_part").with(attrs, x); }
 
 void require_diagonals(std::string_view op, Diagonals k) {
   if (k.low > k.high)
@@ -265,7 +265,7 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
 }
 
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, DiagonalAlign align) {
-  return find(table, "matrix_set_diag")
+  return find(diag_table, "matrix_set_diag")
       .with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
 }
 
@@ -279,7 +279,7 @@ Tensor diag_part(const Tensor& x) {
 Tensor diagonal(const Tensor& x) {
   return part(x, diagonals_of("diagonal", x, 0, DiagonalAlign::right_left), 0);
 }
-Tensor trace(const Tensor& x) { return find(table, "trace").execute({std::array{&x}.data(), 1}); }
+Tensor trace(const Tensor& x) { return find(diag_table, "trace").execute({std::array{&x}.data(), 1}); }
 
 Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) {
   return band(x, {lower < 0 ? -kAll : -lower, upper < 0 ? kAll : upper});
@@ -287,6 +287,6 @@ Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) {
 Tensor tril(const Tensor& x, std::int64_t k) { return band(x, {-kAll, k}); }
 Tensor triu(const Tensor& x, std::int64_t k) { return band(x, {k, kAll}); }
 
-std::span<const Op> diag_ops() { return table; }
+std::span<const Op> diag_ops() { return diag_table; }
 
 }   // namespace tapedeck

@@ -115,7 +115,7 @@ Gradient scatter_add_vjp(const Call& c, const Tensor& dy);
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy);
 Gradient scatter_nd_vjp(const Call& c, const Tensor& dy);
 
-constexpr Op table[] = {
+constexpr Op index_table[] = {
     {.name = "gather",
      .doc = "Slices of x along an axis: y[…, k, …] = x[…, indices[k], …].",
      .tensorflow = "Gather GatherV2 ResourceGather",
@@ -157,7 +157,7 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
   if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) {
     const Shape shape(x.shape().dims().last(static_cast<std::size_t>(batch ? axes : x.ndim())));
-    return find(table, "scatter_add").with(ScatterAttrs{shape, axis, batch}, dy, indices);
+    return find(index_table, "scatter_add").with(ScatterAttrs{shape, axis, batch}, dy, indices);
   }
   return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})),
                        reshape(indices, {indices.size()}), x.shape()};
@@ -165,7 +165,7 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
 
 Gradient scatter_add_vjp(const Call& c, const Tensor& dy) {
   const auto& [shape, axis, batch] = c.attrs<ScatterAttrs>();
-  return find(table, "gather").with(GatherAttrs{axis, batch, shape.ndim()}, dy, c.x[1]);
+  return find(index_table, "gather").with(GatherAttrs{axis, batch, shape.ndim()}, dy, c.x[1]);
 }
 
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
@@ -180,12 +180,12 @@ Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) {
 }   // namespace
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
-  const Op& op = find(table, "gather");
+  const Op& op = find(index_table, "gather");
   return op.with(GatherAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()}, x, indices);
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) {
-  const Op& op = find(table, "gather");
+  const Op& op = find(index_table, "gather");
   const int at = checked_axis(op, axis, x.ndim());
   if (batch_dims < 0 || batch_dims > at || batch_dims > indices.ndim())
     throw_error<ShapeError>(
@@ -196,7 +196,7 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) 
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
-  const Op& op = find(table, "scatter_add");
+  const Op& op = find(index_table, "scatter_add");
   const ScatterAttrs attrs{shape, checked_axis(op, axis, shape.ndim()) - shape.ndim()};
   if (x.ndim() != shape.ndim() - 1 + indices.ndim())
     throw_error<ShapeError>(
@@ -207,10 +207,10 @@ Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, i
 }
 
 Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes) {
-  return find(table, "gather_nd").with(GatherNdAttrs{axes}, x, indices);
+  return find(index_table, "gather_nd").with(GatherNdAttrs{axes}, x, indices);
 }
 Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape) {
-  return find(table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices);
+  return find(index_table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices);
 }
 Tensor gather_nd(const Tensor& x, const Tensor& indices) { return gather_positions(x, indices, x.ndim()); }
 
@@ -225,6 +225,6 @@ Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& sha
   return scatter_positions(updates, indices, shape);
 }
 
-std::span<const Op> index_ops() { return table; }
+std::span<const Op> index_ops() { return index_table; }
 
 }   // namespace tapedeck

@@ -171,7 +171,7 @@ void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin());
 }
 
-constexpr Op table[] = {
+constexpr Op join_table[] = {
     {.name = "concat",
      .doc = "Tensors concatenated along an axis.",
      .tensorflow = "Concat ConcatV2",
@@ -238,7 +238,7 @@ void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
   SplitAttrs sizes{axis, {}};
   for (int i = 0; i < c.x.size(); ++i)
     sizes.sizes.push_back(extent(i));
-  std::ranges::move(find(table, "split").run({&dy, 1}, sizes), dx.begin());
+  std::ranges::move(find(join_table, "split").run({&dy, 1}, sizes), dx.begin());
 }
 
 void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -256,7 +256,7 @@ void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
     dx[static_cast<std::size_t>(only)] = strided_part_of(dy, part);
     return;
   }
-  std::ranges::move(find(table, "unstack").run({&dy, 1}, attrs), dx.begin());
+  std::ranges::move(find(join_table, "unstack").run({&dy, 1}, attrs), dx.begin());
 }
 
 // Joins the gradients of the parts. Unused parts become zeros between used ones, and padding around them.
@@ -292,10 +292,10 @@ void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, s
 }
 
 void split_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  cut_vjp(c, find(table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx);
+  cut_vjp(c, find(join_table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx);
 }
 void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  cut_vjp(c, find(table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx);
+  cut_vjp(c, find(join_table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx);
 }
 
 // concat or stack, after promotion to one dtype.
@@ -316,7 +316,7 @@ Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
 }   // namespace
 
 Tensor concat(std::span<const Tensor> x, int axis) {
-  const Op& op = find(table, "concat");
+  const Op& op = find(join_table, "concat");
   if (x.empty()) throw ArgumentError("concat: no tensors");
   const int ndim = x.front().ndim();
   return joined(op, x, checked_axis(op, axis, ndim) - ndim);
@@ -325,11 +325,11 @@ Tensor concat(std::span<const Tensor> x, int axis) {
 Tensor stack(std::span<const Tensor> x, int axis) {
   if (x.empty()) throw ArgumentError("stack: no tensors");
   const int ndim = x.front().ndim() + 1;
-  return joined(find(table, "stack"), x, checked_position("stack", axis, ndim, x.front()) - ndim);
+  return joined(find(join_table, "stack"), x, checked_position("stack", axis, ndim, x.front()) - ndim);
 }
 
 std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
-  const Op& op = find(table, "split");
+  const Op& op = find(join_table, "split");
   const int at = checked_axis(op, axis, x.ndim());
   if (parts < 1) throw_error<ArgumentError>("split: {} parts; use 1 or more", parts);
   const std::int64_t extent = x.shape()[at];
@@ -341,7 +341,7 @@ std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
 }
 
 std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
-  const Op& op = find(table, "split");
+  const Op& op = find(join_table, "split");
   const int at = checked_axis(op, axis, x.ndim());
   if (sizes.empty()) throw ArgumentError("split: no sizes");
   SplitAttrs attrs{at - x.ndim(), {sizes.begin(), sizes.end()}};
@@ -363,7 +363,7 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
 }
 
 std::vector<Tensor> unstack(const Tensor& x, int axis) {
-  const Op& op = find(table, "unstack");
+  const Op& op = find(join_table, "unstack");
   const int at = checked_axis(op, axis, x.ndim());
   if (x.shape()[at] == 0) return {};
   if (x.shape()[at] > std::numeric_limits<int>::max())
@@ -371,6 +371,6 @@ std::vector<Tensor> unstack(const Tensor& x, int axis) {
   return op.run({&x, 1}, AxisAttrs{at - x.ndim()});
 }
 
-std::span<const Op> join_ops() { return table; }
+std::span<const Op> join_ops() { return join_table; }
 
 }   // namespace tapedeck

@@ -49,7 +49,7 @@ SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
   return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
 }
 
-constexpr Op table[] = {
+constexpr Op pad_table[] = {
     {.name = "pad",
      .doc = "x padded with zeros or another number; with zeros, the adjoint of slice.",
      .tensorflow = "Pad PadV2",
@@ -68,7 +68,7 @@ constexpr Op table[] = {
 
 }   // namespace
 
-Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(table, "pad").with(padding, x); }
+Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(pad_table, "pad").with(padding, x); }
 
 Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double value) {
   require_same_rank("pad", x, before, after);
@@ -102,6 +102,6 @@ Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirr
   return y;
 }
 
-std::span<const Op> pad_ops() { return table; }
+std::span<const Op> pad_ops() { return pad_table; }
 
 }   // namespace tapedeck

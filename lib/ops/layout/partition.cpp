@@ -24,7 +24,7 @@ int rest_of(const Call& c) { return c.attrs<RowAttrs>().rest; }
 
 // The axis of x, counted from 0, at which the axes of `marks` (a mask or numbers) begin: they must be the
 // axes just before the last `rest`.
-int front_of(const Call& c, const Tensor& x, const Tensor& marks, int rest, std::string_view name) {
+int marked_axes(const Call& c, const Tensor& x, const Tensor& marks, int rest, std::string_view name) {
   const int axes = marks.ndim(), front = x.ndim() - rest - axes;
   if (rest < 0 || front < 0 ||
       Shape(x.shape().dims().subspan(static_cast<std::size_t>(front), static_cast<std::size_t>(axes))) !=
@@ -50,7 +50,7 @@ Spec infer_mask(const Call& c) {
   const Tensor &x = c.x[0], &mask = c.x[1];
   require_mask(c);
   if (mask.ndim() == 0) throw_shape_error(c, "mask must have the shape of the first axes of x");
-  const int front = front_of(c, x, mask, rest_of(c), "mask");
+  const int front = marked_axes(c, x, mask, rest_of(c), "mask");
   return {x.dtype(), replaced(x.shape(), front, mask.ndim(), {kernels::count_nonzero(mask)})};
 }
 
@@ -89,7 +89,7 @@ std::vector<Spec> infer_partition(const Call& c) {
   const auto& [rest, count] = c.attrs<PartAttrs>();
   const Tensor &x = c.x[0], &partitions = c.x[1];
   require_indices(c, 1);
-  const int front = front_of(c, x, partitions, rest, "partitions");
+  const int front = marked_axes(c, x, partitions, rest, "partitions");
   if (count < 1) throw_error<ArgumentError>("{}: {} parts; use 1 or more", c.op.name, count);
   std::vector<Spec> specs;
   for (const std::int64_t n : sizes_of(c))
@@ -165,7 +165,7 @@ Spec infer_stitch(const Call& c) {
       throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name,
                               indices.spec());
     if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
-    front = front_of(c, x, indices, rest, "indices");
+    front = marked_axes(c, x, indices, rest, "indices");
     const Shape others = replaced(x.shape(), front, indices.ndim(), {0});
     if (m == 0) last = others;
     if (others != last) throw_shape_error(c, "rows differ");
@@ -223,7 +223,7 @@ void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = c.op.execute(x, c.raw_attrs);
 }
 
-constexpr Op table[] = {
+constexpr Op partition_table[] = {
     {.name = "boolean_mask",
      .doc = "The entries of x where mask is true, in order; mask has the shape of the first axes of x.",
      .args = {"x", "mask"},
@@ -282,16 +282,16 @@ constexpr Op table[] = {
 };
 
 Tensor partition_places(const Tensor& partitions, int count) {
-  return find(table, "partition_places").with(CountOfPartsAttrs{count}, partitions);
+  return find(partition_table, "partition_places").with(CountOfPartsAttrs{count}, partitions);
 }
 std::vector<Tensor> stitch_places(std::span<const Tensor> indices, std::int64_t places) {
-  return find(table, "stitch_places").run(indices, PlacesAttrs{places});
+  return find(partition_table, "stitch_places").run(indices, PlacesAttrs{places});
 }
 Tensor masked(const Tensor& x, const Tensor& mask, int rest) {
-  return find(table, "boolean_mask").with(RowAttrs{rest}, x, mask);
+  return find(partition_table, "boolean_mask").with(RowAttrs{rest}, x, mask);
 }
 Tensor put(const Tensor& x, const Tensor& mask, int rest) {
-  return find(table, "boolean_put").with(RowAttrs{rest}, x, mask);
+  return find(partition_table, "boolean_put").with(RowAttrs{rest}, x, mask);
 }
 
 }   // namespace
@@ -299,7 +299,7 @@ Tensor put(const Tensor& x, const Tensor& mask, int rest) {
 Tensor boolean_mask(const Tensor& x, const Tensor& mask) { return masked(x, mask, x.ndim() - mask.ndim()); }
 
 std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count) {
-  return find(table, "dynamic_partition")
+  return find(partition_table, "dynamic_partition")
       .run(std::vector<Tensor>{x, partitions}, PartAttrs{x.ndim() - partitions.ndim(), count});
 }
 
@@ -310,9 +310,9 @@ Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x
   std::vector<Tensor> pairs;
   for (std::size_t m = 0; m < x.size(); ++m)
     pairs.insert(pairs.end(), {indices[m], x[m]});
-  return find(table, "dynamic_stitch").execute(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
+  return find(partition_table, "dynamic_stitch").execute(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
 }
 
-std::span<const Op> partition_ops() { return table; }
+std::span<const Op> partition_ops() { return partition_table; }
 
 }   // namespace tapedeck

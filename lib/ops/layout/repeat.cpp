@@ -67,7 +67,7 @@ void run_repeat(const Call& c, std::span<Tensor> y) {
   }
 }
 
-Tensor sum_of_copies(const Call& c, const Tensor& dy) {
+Tensor sum_of_repeats(const Call& c, const Tensor& dy) {
   const RepeatAttrs& a = c.attrs<RepeatAttrs>();
   if (c.x[0].size() == 0) return reshape(dy, behind_extra(dy, c.x[0].ndim(), c.x[0].shape()));
   const std::int64_t extent = c.x[0].shape()[c.x[0].ndim() + a.axis];
@@ -122,7 +122,7 @@ void run_roll(const Call& c, std::span<Tensor> y) {
   kernels::copy_runs(c.x[0], {begin, row}, y[0], {0, row}, view.before, end);
 }
 
-constexpr Op table[] = {
+constexpr Op repeat_table[] = {
     {.name = "roll",
      .doc = "Entries of x rotated along an axis, so that those shifted past the end reappear at the start: "
             "y[…, (i + by) mod n, …] = x[…, i, …].",
@@ -140,7 +140,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_repeat,
      .forward = moves({run_repeat, Outputs::own}),
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); })},
+     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_repeats(c, dy); })},
 
     {.name = "reverse_sequence",
      .doc = "For each entry b along one axis, the first lengths[b] entries along another axis in reverse "
@@ -156,17 +156,17 @@ constexpr Op table[] = {
 };
 
 Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) {
-  return find(table, "reverse_sequence").with(axes, x, lengths);
+  return find(repeat_table, "reverse_sequence").with(axes, x, lengths);
 }
 
-Tensor rolled(const Tensor& x, const RollAttrs& a) { return find(table, "roll").with(a, x); }
+Tensor rolled(const Tensor& x, const RollAttrs& a) { return find(repeat_table, "roll").with(a, x); }
 
 // The given axes, from 0.
 std::vector<int> axes_to_roll(const Tensor& x, const Axes& axes) {
   std::vector<int> list(axes.all ? static_cast<std::size_t>(x.ndim()) : 0);
   std::iota(list.begin(), list.end(), 0);
   for (const int axis : axes.list)
-    list.push_back(checked_axis(find(table, "roll"), axis, x.ndim()));
+    list.push_back(checked_axis(find(repeat_table, "roll"), axis, x.ndim()));
   return list;
 }
 
@@ -193,12 +193,12 @@ Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Axes
 }
 
 Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
-  const Op& op = find(table, "repeat");
+  const Op& op = find(repeat_table, "repeat");
   return op.with(RepeatAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), count, {}}, x);
 }
 
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis) {
-  const Op& op = find(table, "repeat");
+  const Op& op = find(repeat_table, "repeat");
   const int at = checked_axis(op, axis, x.ndim());
   if (counts.empty() && x.shape()[at])
     throw_error<ShapeError>("repeat: 0 counts for axis {} of x, {}", at, x.spec());
@@ -206,12 +206,12 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis
 }
 
 Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis) {
-  const Op& op = find(table, "reverse_sequence");
+  const Op& op = find(repeat_table, "reverse_sequence");
   return reverse_by_length(x, lengths,
                            {checked_axis(op, sequence_axis, x.ndim()) - x.ndim(),
                             checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
 }
 
-std::span<const Op> repeat_ops() { return table; }
+std::span<const Op> repeat_ops() { return repeat_table; }
 
 }   // namespace tapedeck

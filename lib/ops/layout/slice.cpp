@@ -109,7 +109,7 @@ template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Par
   return rule;
 }
 
-constexpr Op table[] = {
+constexpr Op slice_table[] = {
     {.name = "slice",
      .doc = "The part of x that starts at begin and has extents size.",
      .tensorflow = "Slice",
@@ -199,11 +199,11 @@ constexpr Op table[] = {
 };
 
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part) {
-  return find(table, "strided_pad").with(part, x);
+  return find(slice_table, "strided_pad").with(part, x);
 }
 Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& updates) {
   const Tensor* refs[] = {&x, &updates};
-  return find(table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
+  return find(slice_table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
 }
 
 // Collects what the slices select, axis by axis.
@@ -295,9 +295,9 @@ Tensor bracketed(const Tensor& x, const Tensor& at) {
 
 }   // namespace
 
-Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(table, "slice").with(part, x); }
+Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(slice_table, "slice").with(part, x); }
 Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) {
-  return find(table, "strided_slice").with(part, x);
+  return find(slice_table, "strided_slice").with(part, x);
 }
 
 void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
@@ -326,9 +326,10 @@ Tensor Variable::operator[](const Slice& at) const { return bracketed(value(), {
 Tensor Variable::operator[](const Tensor& at) const { return bracketed(value(), at); }
 
 Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
-  return find(table, "strided_slice_update").with(part_for("strided_slice_update", x, slices), x, updates);
+  return find(slice_table, "strided_slice_update")
+      .with(part_for("strided_slice_update", x, slices), x, updates);
 }
 
-std::span<const Op> slice_ops() { return table; }
+std::span<const Op> slice_ops() { return slice_table; }
 
 }   // namespace tapedeck

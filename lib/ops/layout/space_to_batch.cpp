@@ -167,7 +167,7 @@ void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x);
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x);
 
-constexpr Op table[] = {
+constexpr Op space_to_batch_table[] = {
     {.name = "space_to_batch_nd",
      .doc = "Spatial axes, padded with zeros, are divided into blocks. The elements at one position of all "
             "blocks form a separate batch entry.",
@@ -219,10 +219,10 @@ constexpr Op table[] = {
 };
 
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) {
-  return find(table, "space_to_batch_nd").with(a, x);
+  return find(space_to_batch_table, "space_to_batch_nd").with(a, x);
 }
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) {
-  return find(table, "batch_to_space_nd").with(a, x);
+  return find(space_to_batch_table, "batch_to_space_nd").with(a, x);
 }
 
 BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before,
@@ -254,18 +254,20 @@ Tensor with_block(const Op& op, const Tensor& x, std::int64_t block) {
 }   // namespace
 
 Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
-  return space_to_batch(checked_blocks(find(table, "space_to_batch_nd"), x, block, before, after), x);
+  return space_to_batch(
+      checked_blocks(find(space_to_batch_table, "space_to_batch_nd"), x, block, before, after), x);
 }
 Tensor batch_to_space_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
-  return batch_to_space(checked_blocks(find(table, "batch_to_space_nd"), x, block, before, after), x);
+  return batch_to_space(
+      checked_blocks(find(space_to_batch_table, "batch_to_space_nd"), x, block, before, after), x);
 }
 Tensor space_to_depth(const Tensor& x, std::int64_t block) {
-  return with_block(find(table, "space_to_depth"), x, block);
+  return with_block(find(space_to_batch_table, "space_to_depth"), x, block);
 }
 Tensor depth_to_space(const Tensor& x, std::int64_t block) {
-  return with_block(find(table, "depth_to_space"), x, block);
+  return with_block(find(space_to_batch_table, "depth_to_space"), x, block);
 }
 
-std::span<const Op> space_to_batch_ops() { return table; }
+std::span<const Op> space_to_batch_ops() { return space_to_batch_table; }
 
 }   // namespace tapedeck

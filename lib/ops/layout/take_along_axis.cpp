@@ -55,7 +55,7 @@ void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view 
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis);
 
-constexpr Op table[] = {
+constexpr Op take_along_axis_table[] = {
     {.name = "take_along_axis",
      .doc = "Single elements of x along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
      .args = {"x", "indices"},
@@ -86,20 +86,20 @@ constexpr Op table[] = {
 };
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis) {
-  return find(table, "take_along_axis").with(TakeAttrs{axis, indices.ndim()}, x, indices);
+  return find(take_along_axis_table, "take_along_axis").with(TakeAttrs{axis, indices.ndim()}, x, indices);
 }
 
 }   // namespace
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis) {
-  const Op& op = find(table, "take_along_axis");
+  const Op& op = find(take_along_axis_table, "take_along_axis");
   return op.with(TakeAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), x.ndim()}, x, indices);
 }
 
 Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
-  return find(table, "add_along_axis").with(AddAttrs{shape, axis}, x, indices);
+  return find(take_along_axis_table, "add_along_axis").with(AddAttrs{shape, axis}, x, indices);
 }
 
-std::span<const Op> take_along_axis_ops() { return table; }
+std::span<const Op> take_along_axis_ops() { return take_along_axis_table; }
 
 }   // namespace tapedeck

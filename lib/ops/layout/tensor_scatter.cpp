@@ -28,12 +28,12 @@ Spec infer_into(const Call& c) {
   return c.x[0].spec();
 }
 
-Spec infer_sum(const Call& c) {
+Spec infer_scattered_sum(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
   return infer_into(c);
 }
 
-Spec infer_extreme(const Call& c) {
+Spec infer_scattered_extreme(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
   require_real(c);
   return infer_into(c);
@@ -50,7 +50,7 @@ void run_into(const Call& c, kernels::ScatterReduction fold, Tensor& y) {
 Tensor picked(const Call& c, const Tensor& x) {
   return gather_positions(x, c.x[1], c.attrs<IntoAttrs>().axes);
 }
-Tensor spread(const Call& c, const Tensor& updates) {
+Tensor at_positions(const Call& c, const Tensor& updates) {
   return scatter_positions(
       updates, c.x[1],
       Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
@@ -105,7 +105,7 @@ template <bool negative> constexpr Rule kSummed = custom(
       else if (dx[0].defined())
         dy[0] = dx[0];
       else
-        dy[0] = negative ? -spread(c, dx[2]) : spread(c, dx[2]);
+        dy[0] = negative ? -at_positions(c, dx[2]) : at_positions(c, dx[2]);
     });
 
 // Masks of the elements of x and of the updates that equal the extreme at their position, and how many share
@@ -115,10 +115,10 @@ struct Chosen {
   explicit Chosen(const Call& c)
       : x(piecewise(astype(equal(c.x[0], c.y[0]), c.x[0].dtype()), c.x[0], c.x[2])),
         updates(piecewise(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype()), c.x[0], c.x[2])),
-        count(x + spread(c, updates)) {}
+        count(x + at_positions(c, updates)) {}
 };
 
-constexpr Rule kShared = custom(
+constexpr Rule kSharedByUpdates = custom(
     {.x = 0b111, .y = true},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Chosen chosen(c);
@@ -131,13 +131,13 @@ constexpr Rule kShared = custom(
       Tensor sum;
       if (dx[0].defined()) sum = chosen.x * dx[0];
       if (dx[2].defined()) {
-        const Tensor of_updates = spread(c, chosen.updates * dx[2]);
+        const Tensor of_updates = at_positions(c, chosen.updates * dx[2]);
         sum = sum.defined() ? sum + of_updates : of_updates;
       }
       dy[0] = sum / chosen.count;
     });
 
-constexpr Op table[] = {
+constexpr Op tensor_scatter_table[] = {
     {.name = "tensor_scatter_update",
      .doc = "x with updates written at positions: y[indices[k…]] = updates[k…]. The last update is kept if a "
             "position occurs several times.",
@@ -166,7 +166,7 @@ constexpr Op table[] = {
      .doc = "x with updates added at positions: y[indices[k…]] += updates[k…].",
      .tensorflow = "TensorScatterAdd",
      .args = {"x", "indices", "updates"},
-     .infer = infer_sum,
+     .infer = infer_scattered_sum,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::sum, y[0]); },
      .rule = kSummed<false>},
 
@@ -174,7 +174,7 @@ constexpr Op table[] = {
      .doc = "x with updates subtracted at positions: y[indices[k…]] -= updates[k…].",
      .tensorflow = "TensorScatterSub",
      .args = {"x", "indices", "updates"},
-     .infer = infer_sum,
+     .infer = infer_scattered_sum,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::difference, y[0]); },
      .rule = kSummed<true>},
@@ -184,25 +184,25 @@ constexpr Op table[] = {
             "elements share the gradient.",
      .tensorflow = "TensorScatterMax",
      .args = {"x", "indices", "updates"},
-     .infer = infer_extreme,
+     .infer = infer_scattered_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::max, y[0]); },
-     .rule = kShared},
+     .rule = kSharedByUpdates},
 
     {.name = "tensor_scatter_min",
      .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal "
             "elements share the gradient.",
      .tensorflow = "TensorScatterMin",
      .args = {"x", "indices", "updates"},
-     .infer = infer_extreme,
+     .infer = infer_scattered_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::min, y[0]); },
-     .rule = kShared},
+     .rule = kSharedByUpdates},
 };
 
 Tensor kept_updates(const Call& c, const Tensor& dy) {
-  return find(table, "kept_updates").with(c.attrs<IntoAttrs>(), dy, c.x[1]);
+  return find(tensor_scatter_table, "kept_updates").with(c.attrs<IntoAttrs>(), dy, c.x[1]);
 }
 Tensor updated(const Tensor& x, const Tensor& indices, const Tensor& updates, int axes) {
-  return find(table, "tensor_scatter_update").with(IntoAttrs{axes}, x, indices, updates);
+  return find(tensor_scatter_table, "tensor_scatter_update").with(IntoAttrs{axes}, x, indices, updates);
 }
 
 Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) {
@@ -212,21 +212,21 @@ Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& 
 }   // namespace
 
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(table, "tensor_scatter_update"), x, indices, updates);
+  return into(find(tensor_scatter_table, "tensor_scatter_update"), x, indices, updates);
 }
 Tensor tensor_scatter_max(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(table, "tensor_scatter_max"), x, indices, updates);
+  return into(find(tensor_scatter_table, "tensor_scatter_max"), x, indices, updates);
 }
 Tensor tensor_scatter_min(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(table, "tensor_scatter_min"), x, indices, updates);
+  return into(find(tensor_scatter_table, "tensor_scatter_min"), x, indices, updates);
 }
 Tensor tensor_scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(table, "tensor_scatter_add"), x, indices, updates);
+  return into(find(tensor_scatter_table, "tensor_scatter_add"), x, indices, updates);
 }
 Tensor tensor_scatter_sub(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(table, "tensor_scatter_sub"), x, indices, updates);
+  return into(find(tensor_scatter_table, "tensor_scatter_sub"), x, indices, updates);
 }
 
-std::span<const Op> tensor_scatter_ops() { return table; }
+std::span<const Op> tensor_scatter_ops() { return tensor_scatter_table; }
 
 }   // namespace tapedeck

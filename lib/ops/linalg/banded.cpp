@@ -76,7 +76,7 @@ void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
 }
 
-constexpr Op table[] = {
+constexpr Op banded_table[] = {
     {.name = "banded_triangular_solve",
      .doc = "The y with a y = b, or aᵀ y = b if transposed, for a triangular band matrix a given by its "
             "diagonals.",
@@ -127,15 +127,15 @@ constexpr Op table[] = {
 
 Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options) {
   const auto [p, q] = promoted(bands, b);
-  return find(table, "banded_triangular_solve").with(options, p, q);
+  return find(banded_table, "banded_triangular_solve").with(options, p, q);
 }
 Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) {
-  return find(table, "tridiagonal_matmul")(Operand(diagonals), Operand(x));
+  return find(banded_table, "tridiagonal_matmul")(Operand(diagonals), Operand(x));
 }
 Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b) {
-  return find(table, "tridiagonal_solve")(Operand(diagonals), Operand(b));
+  return find(banded_table, "tridiagonal_solve")(Operand(diagonals), Operand(b));
 }
 
-std::span<const Op> banded_ops() { return table; }
+std::span<const Op> banded_ops() { return banded_table; }
 
 }   // namespace tapedeck

@@ -17,7 +17,7 @@ Spec infer_cross(const Call& c) {
   return y;
 }
 
-constexpr Op table[] = {
+constexpr Op cross_table[] = {
     {.name = "cross",
      .doc = "The cross product a × b along the last axis, which has 3 elements.",
      .tensorflow = "Cross",
@@ -35,8 +35,8 @@ constexpr Op table[] = {
 
 }   // namespace
 
-Tensor cross(Operand a, Operand b) { return find(table, "cross")(a, b); }
+Tensor cross(Operand a, Operand b) { return find(cross_table, "cross")(a, b); }
 
-std::span<const Op> cross_ops() { return table; }
+std::span<const Op> cross_ops() { return cross_table; }
 
 }   // namespace tapedeck

@@ -287,7 +287,7 @@ void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   }
 }
 
-constexpr Op table[] = {
+constexpr Op decompositions_table[] = {
     {.name = "lstsq",
      .doc = "The y that minimizes |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a "
             "aᴴ + l2)⁻¹ b, whichever system is smaller.",
@@ -357,16 +357,16 @@ Tensor with_weight_below(const Tensor& a, double l2) {
 }   // namespace
 
 Qr qr(const Tensor& x, bool full) {
-  std::vector<Tensor> y = find(table, "qr").run({&x, 1}, Full{full});
+  std::vector<Tensor> y = find(decompositions_table, "qr").run({&x, 1}, Full{full});
   return {std::move(y[0]), std::move(y[1])};
 }
 Eigh eigh(const Tensor& x) {
-  std::vector<Tensor> y = find(table, "eigh").run({&x, 1});
+  std::vector<Tensor> y = find(decompositions_table, "eigh").run({&x, 1});
   return {std::move(y[0]), std::move(y[1])};
 }
 Tensor eigvalsh(const Tensor& x) { return eigh(x).values; }
 Svd svd(const Tensor& x, bool full) {
-  std::vector<Tensor> y = find(table, "svd").run({&x, 1}, Full{full});
+  std::vector<Tensor> y = find(decompositions_table, "svd").run({&x, 1}, Full{full});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
 }
 Tensor svdvals(const Tensor& x) { return svd(x).s; }
@@ -374,11 +374,11 @@ Tensor svdvals(const Tensor& x) { return svd(x).s; }
 Tensor pinv(const Tensor& x, std::optional<double> rcond) {
   const double epsilon = real_of(computed_in(x.dtype())) == DType::f32 ? 0x1p-23 : 0x1p-52;
   const double largest = static_cast<double>(std::max(extent(x, 1), extent(x, 2)));
-  return find(table, "pinv").with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
+  return find(decompositions_table, "pinv").with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
 }
 
 Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
-  const Op& op = find(table, "lstsq");
+  const Op& op = find(decompositions_table, "lstsq");
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
   if (options.fast) return op.with(Ridge{options.l2}, a, b);
   const Tensor* x[] = {&a, &b};
@@ -387,6 +387,6 @@ Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
   return matmul(pinv(with_weight_below(a, options.l2)), with_zeros_below(b, extent(a, 1)));
 }
 
-std::span<const Op> decompositions_ops() { return table; }
+std::span<const Op> decompositions_ops() { return decompositions_table; }
 
 }   // namespace tapedeck

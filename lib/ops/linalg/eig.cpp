@@ -51,7 +51,7 @@ void eig_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[1] = matmul(v, s) - v * as_row(sum(adjoint(at_largest(v)) * s, -2));
 }
 
-constexpr Op table[] = {
+constexpr Op eig_table[] = {
     {.name = "eig",
      .doc = "Eigenvalues and eigenvectors, both complex: x vectors = vectors diag(values), where the "
             "component of largest magnitude of each vector is 1. The gradient omits terms from pairs of "
@@ -67,11 +67,11 @@ constexpr Op table[] = {
 }   // namespace
 
 Eig eig(const Tensor& x) {
-  const std::vector<Tensor> y = find(table, "eig").run({&x, 1});
+  const std::vector<Tensor> y = find(eig_table, "eig").run({&x, 1});
   return {y[0], y[1] / euclidean_norm(abs(y[1]), -2, true)};
 }
-Tensor eigvals(const Tensor& x) { return find(table, "eig").run({&x, 1})[0]; }
+Tensor eigvals(const Tensor& x) { return find(eig_table, "eig").run({&x, 1})[0]; }
 
-std::span<const Op> eig_ops() { return table; }
+std::span<const Op> eig_ops() { return eig_table; }
 
 }   // namespace tapedeck

@@ -397,7 +397,7 @@ constexpr Rule kProduct = [] {
   return rule;
 }();
 
-constexpr Op table[] = {
+constexpr Op einsum_table[] = {
     {.name = "einsum",
      .doc = "The product of one or two operands, summed over the labels missing from the output, as in "
             "\"ij,jk->ik\".",
@@ -412,7 +412,8 @@ constexpr Op table[] = {
 Term multiplied(const Term& a, const Term& b, const Labels& wanted) {
   const DType dtype = promote(a.x.dtype(), b.x.dtype());
   const auto as = [&](const Tensor& x) { return x.dtype() == dtype ? x : astype(x, dtype); };
-  return {find(table, "einsum").with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)), wanted};
+  return {find(einsum_table, "einsum").with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)),
+          wanted};
 }
 
 }   // namespace
@@ -424,7 +425,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   for (Term& t : terms)
     take_diagonals(t);
   Term y = terms[0];
-  if (terms.size() == 1) return find(table, "einsum").with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
+  if (terms.size() == 1) return find(einsum_table, "einsum").with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
   for (std::size_t i = 1; i < terms.size(); ++i) {
     Labels wanted;   // in the order of the output, then of later operands
     const auto add = [&](const Labels& some) {
@@ -478,6 +479,6 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
 }
 
-std::span<const Op> einsum_ops() { return table; }
+std::span<const Op> einsum_ops() { return einsum_table; }
 
 }   // namespace tapedeck

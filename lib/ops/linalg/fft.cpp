@@ -112,7 +112,7 @@ constexpr Rule kIrfft = linear([](const Call& c, const Tensor& dy) {
   return weighted(real_transform(dy, axes), n, 2, count);
 });
 
-constexpr Op table[] = {
+constexpr Op fft_table[] = {
     {.name = "fft",
      .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last axis.",
      .tensorflow = "FFT",
@@ -215,17 +215,18 @@ constexpr Op table[] = {
 
 Tensor transform(const Tensor& x, FftAttrs attrs) {
   static constexpr const Op* ops[2][3] = {
-      {&find(table, "fft"), &find(table, "fft2d"), &find(table, "fft3d")},
-      {&find(table, "ifft"), &find(table, "ifft2d"), &find(table, "ifft3d")}};
+      {&find(fft_table, "fft"), &find(fft_table, "fft2d"), &find(fft_table, "fft3d")},
+      {&find(fft_table, "ifft"), &find(fft_table, "ifft2d"), &find(fft_table, "ifft3d")}};
   return ops[attrs.inverse][attrs.axes - 1]->with(attrs, x);
 }
 Tensor real_transform(const Tensor& x, int axes) {
-  static constexpr const Op* ops[] = {&find(table, "rfft"), &find(table, "rfft2d"), &find(table, "rfft3d")};
+  static constexpr const Op* ops[] = {&find(fft_table, "rfft"), &find(fft_table, "rfft2d"),
+                                      &find(fft_table, "rfft3d")};
   return ops[axes - 1]->with(RealFftAttrs{axes, 0}, x);
 }
 Tensor real_inverse(const Tensor& x, RealFftAttrs attrs) {
-  static constexpr const Op* ops[] = {&find(table, "irfft"), &find(table, "irfft2d"),
-                                      &find(table, "irfft3d")};
+  static constexpr const Op* ops[] = {&find(fft_table, "irfft"), &find(fft_table, "irfft2d"),
+                                      &find(fft_table, "irfft3d")};
   return ops[attrs.axes - 1]->with(attrs, x);
 }
 
@@ -280,6 +281,6 @@ Tensor irfft(const Tensor& x, const Shape& fft_length) { return real_inverse("ir
 Tensor irfft2d(const Tensor& x, const Shape& fft_length) { return real_inverse("irfft2d", x, fft_length, 2); }
 Tensor irfft3d(const Tensor& x, const Shape& fft_length) { return real_inverse("irfft3d", x, fft_length, 3); }
 
-std::span<const Op> fft_ops() { return table; }
+std::span<const Op> fft_ops() { return fft_table; }
 
 }   // namespace tapedeck

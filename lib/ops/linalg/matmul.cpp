@@ -49,7 +49,7 @@ Tensor gradient_of_b(const Call& c, const Tensor& dy) {
   return sum_repeated(c, b ? matmul(dy, c.x[0], {true, a}) : matmul(c.x[0], dy, {!a, false}), 1);
 }
 
-constexpr Op table[] = {
+constexpr Op matmul_table[] = {
     {.name = "matmul",
      .doc = "Matrix product over the last two axes: y[i, j] = Σₖ a[i, k] b[k, j].",
      .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
@@ -68,13 +68,13 @@ constexpr Op table[] = {
 }   // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed) {
-  const Op& op = find(table, "matmul");
+  const Op& op = find(matmul_table, "matmul");
   if (a.dtype() == b.dtype()) [[likely]]
     return op.with(transposed, a, b);
   const auto [p, q] = promoted(a, b);
   return op.with(transposed, p, q);
 }
 
-std::span<const Op> matmul_ops() { return table; }
+std::span<const Op> matmul_ops() { return matmul_table; }
 
 }   // namespace tapedeck

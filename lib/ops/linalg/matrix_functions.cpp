@@ -33,7 +33,7 @@ Tensor exponential_derivative(const Tensor& x, const Tensor& e) {
 
 Tensor sylvester(const Tensor& x, const Tensor& b);
 
-constexpr Op table[] = {
+constexpr Op matrix_functions_table[] = {
     {.name = "matrix_exponential",
      .doc = "The matrix exponential Σₖ xᵏ / k!.",
      .tensorflow = "MatrixExponential",
@@ -91,14 +91,18 @@ constexpr Op table[] = {
 };
 
 Tensor sylvester(const Tensor& x, const Tensor& b) {
-  return find(table, "sylvester")(Operand(x), Operand(b));
+  return find(matrix_functions_table, "sylvester")(Operand(x), Operand(b));
 }
 
 }   // namespace
 
-Tensor matrix_exponential(const Tensor& x) { return find(table, "matrix_exponential")(Operand(x)); }
-Tensor matrix_square_root(const Tensor& x) { return find(table, "matrix_square_root")(Operand(x)); }
+Tensor matrix_exponential(const Tensor& x) {
+  return find(matrix_functions_table, "matrix_exponential")(Operand(x));
+}
+Tensor matrix_square_root(const Tensor& x) {
+  return find(matrix_functions_table, "matrix_square_root")(Operand(x));
+}
 
-std::span<const Op> matrix_functions_ops() { return table; }
+std::span<const Op> matrix_functions_ops() { return matrix_functions_table; }
 
 }   // namespace tapedeck

@@ -53,7 +53,7 @@ Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(
 
 Tensor cofactors(const Tensor& x, const Tensor& y);
 
-constexpr Op table[] = {
+constexpr Op solve_table[] = {
     {.name = "cholesky",
      .doc = "The lower triangular L with L Lᴴ = (x + xᴴ) / 2. Its gradient is symmetric, or Hermitian for "
             "complex matrices.",
@@ -234,12 +234,12 @@ constexpr Op table[] = {
 };
 
 Tensor cofactors(const Tensor& x, const Tensor& y) {
-  return find(table, "cofactors")(Operand(x), Operand(y));
+  return find(solve_table, "cofactors")(Operand(x), Operand(y));
 }
 
 }   // namespace
 
-Tensor cholesky(const Tensor& x) { return find(table, "cholesky")(Operand(x)); }
+Tensor cholesky(const Tensor& x) { return find(solve_table, "cholesky")(Operand(x)); }
 Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
   const auto [factor, b] = promoted(lower, columns);
   constexpr Op op = {.name = "cholesky_solve",   // for messages
@@ -257,23 +257,23 @@ Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
 }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) {
   const auto [p, q] = promoted(a, b);
-  return find(table, "triangular_solve").with(options, p, q);
+  return find(solve_table, "triangular_solve").with(options, p, q);
 }
 Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) {
   const auto [p, q] = promoted(a, b);
-  return find(table, "solve").with(Transposition{is_transposed}, p, q);
+  return find(solve_table, "solve").with(Transposition{is_transposed}, p, q);
 }
-Tensor inv(const Tensor& x) { return find(table, "inv")(Operand(x)); }
-Tensor det(const Tensor& x) { return find(table, "det")(Operand(x)); }
+Tensor inv(const Tensor& x) { return find(solve_table, "inv")(Operand(x)); }
+Tensor det(const Tensor& x) { return find(solve_table, "det")(Operand(x)); }
 SignAndLog slogdet(const Tensor& x) {
-  std::vector<Tensor> y = find(table, "slogdet").run({&x, 1});
+  std::vector<Tensor> y = find(solve_table, "slogdet").run({&x, 1});
   return {std::move(y[0]), std::move(y[1])};
 }
 Lu lu(const Tensor& x) {
-  std::vector<Tensor> y = find(table, "lu").run({&x, 1});
+  std::vector<Tensor> y = find(solve_table, "lu").run({&x, 1});
   return {std::move(y[0]), std::move(y[1])};
 }
 
-std::span<const Op> solve_ops() { return table; }
+std::span<const Op> solve_ops() { return solve_table; }
 
 }   // namespace tapedeck

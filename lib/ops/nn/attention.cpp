@@ -115,7 +115,7 @@ Tensors gradient_by_ops(const AttentionAttrs& a, const Tensors& x) {
 
 Tensors attention_gradient(const AttentionAttrs& a, const Tensors& x);
 
-constexpr Op table[] = {
+constexpr Op attention_table[] = {
     {.name = "dot_product_attention",
      .doc = "For each head, softmax(query keyᵀ scale) value over the keys (Vaswani et al. 2017, equation 1).",
      .args = {"query", "key", "value", "mask"},
@@ -162,7 +162,7 @@ constexpr Op table[] = {
 };
 
 Tensors attention_gradient(const AttentionAttrs& a, const Tensors& x) {
-  return find(table, "dot_product_attention_gradient").run(x, Attrs(a));
+  return find(attention_table, "dot_product_attention_gradient").run(x, Attrs(a));
 }
 
 }   // namespace
@@ -173,11 +173,11 @@ Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tenso
   const std::int64_t depth = query.ndim() == 3 ? query.shape()[2] / heads : 1;
   const double scale =
       options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(depth, 1))));
-  return find(table, "dot_product_attention")
+  return find(attention_table, "dot_product_attention")
       .with(AttentionAttrs{options.heads, options.causal, scale}, query, key, value,
             mask.defined() ? mask : zeros({0}, DType::boolean));
 }
 
-std::span<const Op> attention_ops() { return table; }
+std::span<const Op> attention_ops() { return attention_table; }
 
 }   // namespace tapedeck

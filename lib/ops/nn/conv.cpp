@@ -19,7 +19,7 @@ struct Filters {
   std::int64_t in, out;
   explicit Filters(const Tensor& f) : in(f.shape()[f.ndim() - 2]), out(channels_of(f)) {}
 };
-Shape front_of(const Call& c, int i) { return tapedeck::front_of(c.x[i], c.attrs<WindowAttrs>().axes + 1); }
+Shape front_of_conv(const Call& c, int i) { return front_of(c.x[i], c.attrs<WindowAttrs>().axes + 1); }
 std::int64_t in_all(const Call& c, std::int64_t channels) {
   return Shape{channels, c.attrs<WindowAttrs>().groups}.size();
 }
@@ -42,14 +42,14 @@ Spec infer_conv(const Call& c) {
   const auto& a = c.attrs<WindowAttrs>();
   const Filters f = filters_of(c);
   require_images(c, 0, a.inputs(), in_all(c, f.in));
-  return {c.x[0].dtype(), behind(front_of(c, 0), a.outputs(), f.out)};
+  return {c.x[0].dtype(), behind(front_of_conv(c, 0), a.outputs(), f.out)};
 }
 
 Spec infer_input_gradient(const Call& c) {
   const auto& a = c.attrs<WindowAttrs>();
   const Filters f = filters_of(c);
   require_images(c, 0, a.outputs(), f.out);
-  return {c.x[0].dtype(), behind(front_of(c, 0), a.inputs(), in_all(c, f.in))};
+  return {c.x[0].dtype(), behind(front_of_conv(c, 0), a.inputs(), in_all(c, f.in))};
 }
 
 Spec infer_filter_gradient(const Call& c) {
@@ -60,14 +60,14 @@ Spec infer_filter_gradient(const Call& c) {
   const std::int64_t in = channels_of(c.x[0]), out = channels_of(c.x[1]);
   require_images(c, 0, a.inputs(), in);
   require_images(c, 1, a.outputs(), out);
-  if (front_of(c, 0) != front_of(c, 1)) throw_shape_error(c, "numbers of images differ");
+  if (front_of_conv(c, 0) != front_of_conv(c, 1)) throw_shape_error(c, "numbers of images differ");
   (void)in_a_group(c, out);
   return {c.x[0].dtype(), behind(a.sizes(), {in_a_group(c, in)}, out)};
 }
 
 kernels::Conv geometry(const Call& c, std::int64_t in, std::int64_t out) {
   const auto& a = c.attrs<WindowAttrs>();
-  return {a.window, front_of(c, 0).size(), in, out, a.groups};
+  return {a.window, front_of_conv(c, 0).size(), in, out, a.groups};
 }
 void run_conv(const Call& c, std::span<Tensor> y) {
   kernels::conv(geometry(c, channels_of(c.x[0]), channels_of(y[0])), c.x[0], c.x[1], y[0]);
@@ -113,7 +113,7 @@ constexpr Rule filter_gradient_rule() {
       [](const Call& c, const Tensor& v) { return convolve(c.attrs<WindowAttrs>(), c.x[0], v); });
 }
 
-constexpr Op table[] = {
+constexpr Op conv_table[] = {
     {.name = "conv2d",
      .doc = "2-D convolution: y[i, j, o] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k, o] over r, "
             "c and k, with strides s, dilation d and padding p.",
@@ -198,7 +198,9 @@ struct Stack {
 };
 
 const Op& op_over(int axes) {
-  return axes == 1 ? find(table, "conv1d") : axes == 2 ? find(table, "conv2d") : find(table, "conv3d");
+  return axes == 1   ? find(conv_table, "conv1d")
+         : axes == 2 ? find(conv_table, "conv2d")
+                     : find(conv_table, "conv3d");
 }
 
 Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
@@ -214,7 +216,7 @@ Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
 }
 
 Tensor input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) {
-  const Op& op = find(table, "conv_input_gradient");
+  const Op& op = find(conv_table, "conv_input_gradient");
   if (filters.ndim() == a.axes + 2) return op.with(a, dy, filters);
   const Stack stack(filters, a.axes + 2);
   const auto [in, out] = Filters(filters);
@@ -226,7 +228,7 @@ Tensor input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filt
 }
 
 Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) {
-  const Op& op = find(table, "conv_filter_gradient");
+  const Op& op = find(conv_table, "conv_filter_gradient");
   const std::int64_t in = channels_of(x) / a.groups, out = channels_of(dy), cells = a.window.cells();
   if (x.ndim() < dy.ndim()) {
     const Stack stack(dy, x.ndim());
@@ -334,7 +336,7 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
 
 Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& o) {
   check_row_padding("conv1d", o.padding);
-  return convolution(find(table, "conv1d"), 1, false, x, filters,
+  return convolution(find(conv_table, "conv1d"), 1, false, x, filters,
                      {.strides = in_row(o.stride),
                       .dilation = in_row(o.dilation),
                       .padding = in_row(o.padding),
@@ -342,7 +344,7 @@ Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& o) {
                       .layout = o.layout});
 }
 Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
-  return convolution(find(table, "conv2d"), 2, false, x, filters,
+  return convolution(find(conv_table, "conv2d"), 2, false, x, filters,
                      {.strides = in_volume(o.strides),
                       .dilation = in_volume(o.dilation),
                       .padding = in_volume(o.padding),
@@ -350,7 +352,7 @@ Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
                       .layout = o.layout});
 }
 Tensor conv3d(const Tensor& x, const Tensor& filters, const Conv3dOptions& o) {
-  return convolution(find(table, "conv3d"), 3, false, x, filters,
+  return convolution(find(conv_table, "conv3d"), 3, false, x, filters,
                      {.strides = o.strides,
                       .dilation = o.dilation,
                       .padding = o.padding,
@@ -358,7 +360,7 @@ Tensor conv3d(const Tensor& x, const Tensor& filters, const Conv3dOptions& o) {
                       .layout = o.layout});
 }
 Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTransposeOptions& o) {
-  return convolution(find(table, "conv2d_transpose"), 2, true, x, filters,
+  return convolution(find(conv_table, "conv2d_transpose"), 2, true, x, filters,
                      {.strides = in_volume(o.strides),
                       .dilation = in_volume(o.dilation),
                       .padding = in_volume(o.padding),
@@ -367,9 +369,9 @@ Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTran
                       .layout = o.layout});
 }
 Tensor conv3d_transpose(const Tensor& x, const Tensor& filters, const Conv3dTransposeOptions& o) {
-  return convolution(find(table, "conv3d_transpose"), 3, true, x, filters, o);
+  return convolution(find(conv_table, "conv3d_transpose"), 3, true, x, filters, o);
 }
 
-std::span<const Op> conv_ops() { return table; }
+std::span<const Op> conv_ops() { return conv_table; }
 
 }   // namespace tapedeck

@@ -34,12 +34,12 @@ Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters);
 Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters);
 Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
 
-struct Positions {
+struct DepthwisePositions {
   Tensor of_x, of_filters;
 };
-Positions dilation_positions(const Call& c);
+DepthwisePositions dilation_positions(const Call& c);
 
-constexpr Op table[] = {
+constexpr Op depthwise_table[] = {
     {.name = "depthwise_conv2d",
      .doc = "2-D convolution with separate filters for each channel: y[i, j, k] = Σ x[i·s + r·d - p, j·s + "
             "c·d - p, k] filters[r, c, k] over r and c, with strides s, dilation d and padding p.",
@@ -107,7 +107,7 @@ constexpr Op table[] = {
          {.x = 0b11},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
-           const Positions at = dilation_positions(c);
+           const DepthwisePositions at = dilation_positions(c);
            const Shape all{at.of_x.size()};
            const auto put = [&](const Tensor& positions, const Shape& shape) {   // adds dy at these positions
              return reshape(add_along_axis(reshape(dy, behind_extra(dy, c.y[0].ndim(), all)),
@@ -118,7 +118,7 @@ constexpr Op table[] = {
            if (c.needs(1)) dx[1] = put(at.of_filters, c.x[1].shape());
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const Positions at = dilation_positions(c);
+           const DepthwisePositions at = dilation_positions(c);
            if (dx[0].defined()) dy[0] = gather(reshape(dx[0], {-1}), at.of_x);
            if (!dx[1].defined()) return;
            const Tensor of_filters = gather(reshape(dx[1], {-1}), at.of_filters);
@@ -142,17 +142,17 @@ constexpr Op table[] = {
 };
 
 Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
-  return find(table, "depthwise_conv2d").with(a, x, filters);
+  return find(depthwise_table, "depthwise_conv2d").with(a, x, filters);
 }
 Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) {
-  return find(table, "depthwise_conv2d_input_gradient").with(a, dy, filters);
+  return find(depthwise_table, "depthwise_conv2d_input_gradient").with(a, dy, filters);
 }
 Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) {
-  return find(table, "depthwise_conv2d_filter_gradient").with(a, x, dy);
+  return find(depthwise_table, "depthwise_conv2d_filter_gradient").with(a, x, dy);
 }
-Positions dilation_positions(const Call& c) {
+DepthwisePositions dilation_positions(const Call& c) {
   const Tensor inputs[] = {c.x[0], c.x[1]};
-  std::vector<Tensor> y = find(table, "dilation2d_positions").run(inputs, c.raw_attrs);
+  std::vector<Tensor> y = find(depthwise_table, "dilation2d_positions").run(inputs, c.raw_attrs);
   return {y[0], y[1]};
 }
 
@@ -190,7 +190,7 @@ Tensor channels_last(const Op& op, Tensor (*f)(const Tensor&, const Tensor&, con
 
 // With several filters per channel, each channel is repeated once for each of its filters.
 Tensor depthwise_conv2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
-  const Op& op = find(table, "depthwise_conv2d");
+  const Op& op = find(depthwise_table, "depthwise_conv2d");
   if (o.layout == Layout::nchw) return channels_last(op, depthwise_conv2d, images, all, o);
   const auto [x, filters] = promoted(images, all);
   const WindowAttrs a = checked(op, x, filters, o, 4);
@@ -204,7 +204,7 @@ Tensor depthwise_conv2d(const Tensor& images, const Tensor& all, const Conv2dOpt
 }
 
 Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
-  const Op& op = find(table, "dilation2d");
+  const Op& op = find(depthwise_table, "dilation2d");
   if (o.layout == Layout::nchw) return channels_last(op, dilation2d, images, all, o);
   const auto [x, filters] = promoted(images, all);
   const WindowAttrs a = checked(op, x, filters, o, 3);
@@ -219,6 +219,6 @@ Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& 
   return op.with(a, x, filters);
 }
 
-std::span<const Op> depthwise_ops() { return table; }
+std::span<const Op> depthwise_ops() { return depthwise_table; }
 
 }   // namespace tapedeck

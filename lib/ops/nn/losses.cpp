@@ -86,7 +86,7 @@ Tensor dense_error_of(const Call& c) {
   return softmax(logits) * sum(labels, -1, true) - labels;
 }
 
-constexpr Op table[] = {
+constexpr Op losses_table[] = {
     {.name = "sparse_softmax_cross_entropy",
      .doc = "The negative log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
      .tensorflow = "SparseSoftmaxCrossEntropyWithLogits",
@@ -189,20 +189,20 @@ Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
 
 Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
-  return find(table, "sparse_softmax_cross_entropy").execute({x, 2});
+  return find(losses_table, "sparse_softmax_cross_entropy").execute({x, 2});
 }
 Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
-  return find(table, "softmax_cross_entropy").execute({x, 2});
+  return find(losses_table, "softmax_cross_entropy").execute({x, 2});
 }
 
 Tensor sigmoid_cross_entropy(Operand labels, Operand logits) {
   require_one_shape("sigmoid_cross_entropy", "logits", labels, logits);
-  return find(table, "sigmoid_cross_entropy")(labels, logits);
+  return find(losses_table, "sigmoid_cross_entropy")(labels, logits);
 }
 Tensor l2_loss(const Tensor& x) {
   const Tensor* inputs[] = {&x};
-  return find(table, "l2_loss").execute({inputs, 1});
+  return find(losses_table, "l2_loss").execute({inputs, 1});
 }
 
 Tensor mean_squared_error(Operand labels, Operand predictions) {
@@ -212,9 +212,9 @@ Tensor mean_squared_error(Operand labels, Operand predictions) {
 Tensor huber_loss(Operand labels, Operand predictions, double delta) {
   if (!(delta > 0)) throw_error<ArgumentError>("huber_loss: delta is {}; use a positive one", delta);
   require_one_shape("huber_loss", "predictions", labels, predictions);
-  return mean_of_rows("huber_loss", find(table, "huber")(labels, predictions, Operand(delta)));
+  return mean_of_rows("huber_loss", find(losses_table, "huber")(labels, predictions, Operand(delta)));
 }
 
-std::span<const Op> losses_ops() { return table; }
+std::span<const Op> losses_ops() { return losses_table; }
 
 }   // namespace tapedeck

@@ -15,7 +15,7 @@ namespace {
 
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped);
 
-constexpr Op table[] = {
+constexpr Op nn_table[] = {
     {.name = "dropout",
      .doc = "0 for dropped elements, a share `rate` of all, and x / (1 - rate) for the others.",
      .args = {"x", "dropped"},
@@ -39,7 +39,7 @@ constexpr Op table[] = {
 };
 
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped) {
-  return find(table, "dropout").with(a, x, dropped);
+  return find(nn_table, "dropout").with(a, x, dropped);
 }
 
 }   // namespace
@@ -60,6 +60,6 @@ Tensor bias_add(const Tensor& x, const Tensor& bias) {
   return x + bias;
 }
 
-std::span<const Op> nn_ops() { return table; }
+std::span<const Op> nn_ops() { return nn_table; }
 
 }   // namespace tapedeck

@@ -217,7 +217,7 @@ Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {
   return v * power - (2 * o.alpha * o.beta) * across;
 }
 
-constexpr Op table[] = {
+constexpr Op normalization_table[] = {
     {.name = "layer_norm",
      .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance along the last "
             "axis (Ba, Kiros and Hinton 2016).",
@@ -283,13 +283,13 @@ constexpr Op table[] = {
 std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
-  return find(table, "layer_norm_gradient").run(inputs, NormAttrs{epsilon});
+  return find(normalization_table, "layer_norm_gradient").run(inputs, NormAttrs{epsilon});
 }
 
 std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
-  return find(table, "batch_norm_gradient").run(inputs, NormAttrs{epsilon});
+  return find(normalization_table, "batch_norm_gradient").run(inputs, NormAttrs{epsilon});
 }
 
 void check_epsilon(std::string_view name, double epsilon) {
@@ -300,13 +300,13 @@ void check_epsilon(std::string_view name, double epsilon) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
   check_epsilon("layer_norm", epsilon);
-  return find(table, "layer_norm").with(NormAttrs{epsilon}, x, scale, offset);
+  return find(normalization_table, "layer_norm").with(NormAttrs{epsilon}, x, scale, offset);
 }
 
 BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
   check_epsilon("batch_norm", epsilon);
   const Tensor inputs[] = {x, scale, offset};
-  std::vector<Tensor> y = find(table, "batch_norm").run(inputs, NormAttrs{epsilon});
+  std::vector<Tensor> y = find(normalization_table, "batch_norm").run(inputs, NormAttrs{epsilon});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2]), std::move(y[3]), std::move(y[4])};
 }
 
@@ -337,9 +337,9 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
 Tensor local_response_normalization(const Tensor& x, const LocalResponse& options) {
   if (options.radius < 0)
     throw_error<ArgumentError>("local_response_normalization: radius is {}; use 0 or more", options.radius);
-  return find(table, "local_response_normalization").with(options, x);
+  return find(normalization_table, "local_response_normalization").with(options, x);
 }
 
-std::span<const Op> normalization_ops() { return table; }
+std::span<const Op> normalization_ops() { return normalization_table; }
 
 }   // namespace tapedeck

@@ -41,7 +41,7 @@ constexpr Rule patches_rule() {
   return linear([](const Call& c, const Tensor& dy) { return patches_gradient(c.attrs<WindowAttrs>(), dy); });
 }
 
-constexpr Op table[] = {
+constexpr Op patches_table[] = {
     {.name = "extract_image_patches",
      .doc = "Image patches read by a sliding window, flattened row by row. conv2d is their product with the "
             "filters.",
@@ -73,11 +73,12 @@ constexpr Op table[] = {
 };
 
 Tensor patches(const WindowAttrs& a, const Tensor& x) {
-  return (a.axes == 2 ? find(table, "extract_image_patches") : find(table, "extract_volume_patches"))
+  return (a.axes == 2 ? find(patches_table, "extract_image_patches")
+                      : find(patches_table, "extract_volume_patches"))
       .with(a, x);
 }
 Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) {
-  return find(table, "patches_gradient").with(a, dy);
+  return find(patches_table, "patches_gradient").with(a, dy);
 }
 
 Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatchOptions& o) {
@@ -94,16 +95,16 @@ Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatc
 }   // namespace
 
 Tensor extract_image_patches(const Tensor& x, const PatchOptions& o) {
-  return checked_patches(find(table, "extract_image_patches"), 2, x,
+  return checked_patches(find(patches_table, "extract_image_patches"), 2, x,
                          {.window = in_volume(o.window),
                           .strides = in_volume(o.strides),
                           .dilation = in_volume(o.dilation),
                           .padding = in_volume(o.padding)});
 }
 Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) {
-  return checked_patches(find(table, "extract_volume_patches"), 3, x, o);
+  return checked_patches(find(patches_table, "extract_volume_patches"), 3, x, o);
 }
 
-std::span<const Op> patches_ops() { return table; }
+std::span<const Op> patches_ops() { return patches_table; }
 
 }   // namespace tapedeck

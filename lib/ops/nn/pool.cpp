@@ -14,7 +14,7 @@
 namespace tapedeck {
 namespace {
 
-Shape front_of(const Call& c, int i) { return tapedeck::front_of(c.x[i], c.attrs<PoolAttrs>().axes + 1); }
+Shape front_of_pool(const Call& c, int i) { return front_of(c.x[i], c.attrs<PoolAttrs>().axes + 1); }
 
 // Throws unless input i is [..., from, channels].
 void require_extents(const Call& c, int i, const Shape& from) {
@@ -22,7 +22,7 @@ void require_extents(const Call& c, int i, const Shape& from) {
   require_images(c, i, from, channels_of(c.x[i]));
 }
 Spec with_extents(const Call& c, const Shape& to) {
-  return {c.x[0].dtype(), behind(front_of(c, 0), to, channels_of(c.x[0]))};
+  return {c.x[0].dtype(), behind(front_of_pool(c, 0), to, channels_of(c.x[0]))};
 }
 
 Spec infer_pool(const Call& c) {
@@ -44,7 +44,7 @@ void require_beside_x(const Call& c, const Shape& extents) {
   require_floats(c);
   require_extents(c, 0, extents);
   require_extents(c, 1, c.attrs<PoolAttrs>().inputs());
-  const Shape many = front_of(c, 0), few = front_of(c, 1);
+  const Shape many = front_of_pool(c, 0), few = front_of_pool(c, 1);
   if (channels_of(c.x[0]) != channels_of(c.x[1])) throw_shape_error(c, "channels differ");
   if (many.ndim() < few.ndim() || Shape(many.dims().last(static_cast<std::size_t>(few.ndim()))) != few)
     throw_shape_error(c, "numbers of images differ");
@@ -54,14 +54,14 @@ Spec infer_scatter(const Call& c) {
   require_beside_x(c, a.outputs());
   return with_extents(c, a.inputs());
 }
-Spec infer_gather(const Call& c) {
+Spec infer_pool_gather(const Call& c) {
   const auto& a = c.attrs<PoolAttrs>();
   require_beside_x(c, a.inputs());
   return with_extents(c, a.outputs());
 }
 
 kernels::Pooling pooling_of(const Call& c) {
-  return {*c.attrs<PoolAttrs>().pool, front_of(c, 0).size(), channels_of(c.x[0])};
+  return {*c.attrs<PoolAttrs>().pool, front_of_pool(c, 0).size(), channels_of(c.x[0])};
 }
 
 Tensor max_scatter(const PoolAttrs& a, const Tensor& dy, const Tensor& x);
@@ -91,7 +91,7 @@ Spec infer_volumes(const Call& c) {
   const auto& a = c.attrs<VolumeAttrs>();
   require_floating(c, 0);
   require_extents(c, 0, a.inputs());
-  return {c.x[0].dtype(), behind(tapedeck::front_of(c.x[0], 4), a.outputs(), channels_of(c.x[0]))};
+  return {c.x[0].dtype(), behind(front_of(c.x[0], 4), a.outputs(), channels_of(c.x[0]))};
 }
 // The maxima of the planes are recomputed, so that they need not be kept.
 void max_volumes_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -106,7 +106,7 @@ void max_volumes_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
       max_gather(a.across, a.folded(max_gather(a.plane, dx[0], c.x[0])), a.folded(max_of(a.plane, c.x[0]))));
 }
 
-constexpr Op table[] = {
+constexpr Op pool_table[] = {
     {.name = "max_pool2d",
      .doc = "2-D max pooling: the largest element of each channel in each window; the gradient goes to the "
             "first maximum.",
@@ -169,7 +169,7 @@ constexpr Op table[] = {
      .infer = infer_scatter,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           kernels::max_pool_scatter(pooling_of(c), c.x[0], c.x[1], front_of(c, 1).size(), y[0]);
+           kernels::max_pool_scatter(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
          },
      .rule =
          linear([](const Call& c, const Tensor& v) { return max_gather(c.attrs<PoolAttrs>(), v, c.x[1]); },
@@ -178,10 +178,10 @@ constexpr Op table[] = {
     {.name = "max_pool_gather",
      .doc = "The jvp of max pooling: the elements of v where x has the first maximum of each window.",
      .args = {"v", "x"},
-     .infer = infer_gather,
+     .infer = infer_pool_gather,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           kernels::max_pool_gather(pooling_of(c), c.x[0], c.x[1], front_of(c, 1).size(), y[0]);
+           kernels::max_pool_gather(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
          },
      .rule =
          linear([](const Call& c, const Tensor& dy) { return max_scatter(c.attrs<PoolAttrs>(), dy, c.x[1]); },
@@ -237,16 +237,16 @@ constexpr Op table[] = {
 };
 
 Tensor max_scatter(const PoolAttrs& a, const Tensor& dy, const Tensor& x) {
-  return piecewise(find(table, "max_pool_scatter").with(a, dy, x), x);
+  return piecewise(find(pool_table, "max_pool_scatter").with(a, dy, x), x);
 }
 Tensor max_gather(const PoolAttrs& a, const Tensor& v, const Tensor& x) {
-  return piecewise(find(table, "max_pool_gather").with(a, v, x), x);
+  return piecewise(find(pool_table, "max_pool_gather").with(a, v, x), x);
 }
 Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) {
-  return find(table, "avg_pool_gradient").with(a, dy);
+  return find(pool_table, "avg_pool_gradient").with(a, dy);
 }
-Tensor max_of(const PoolAttrs& a, const Tensor& x) { return find(table, "max_pool2d").with(a, x); }
-Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(table, "avg_pool2d").with(a, x); }
+Tensor max_of(const PoolAttrs& a, const Tensor& x) { return find(pool_table, "max_pool2d").with(a, x); }
+Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(pool_table, "avg_pool2d").with(a, x); }
 
 Pool3dOptions in_volume(const Op& op, const Pool1dOptions& o) {
   check_row_padding(op.name, o.padding);
@@ -287,7 +287,7 @@ WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOpt
 // What pooling x gives if neither has elements; else undefined. Then no windows are listed.
 Tensor empty_pool(const Op& op, const Tensor& x, const WindowAttrs& a) {
   if (x.size()) return {};
-  const Shape shape = behind(tapedeck::front_of(x, a.axes + 1), a.outputs(), channels_of(x));
+  const Shape shape = behind(front_of(x, a.axes + 1), a.outputs(), channels_of(x));
   return shape.size() ? Tensor() : without_elements(op, x, shape);
 }
 Tensor pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
@@ -345,17 +345,17 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalOptions& o,
 }   // namespace
 
 Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  const Op& op = find(table, "max_pool1d");
+  const Op& op = find(pool_table, "max_pool1d");
   return max_pool(op, 1, x, in_volume(op, options));
 }
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return max_pool(find(table, "max_pool2d"), 2, x, in_volume(options));
+  return max_pool(find(pool_table, "max_pool2d"), 2, x, in_volume(options));
 }
 Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return max_pool(find(table, "max_pool3d"), 3, x, options);
+  return max_pool(find(pool_table, "max_pool3d"), 3, x, options);
 }
 MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options, bool through_all_images) {
-  const Op& op = find(table, "max_pool_with_argmax");
+  const Op& op = find(pool_table, "max_pool_with_argmax");
   check_cells(op, in_volume(options.window), 2);
   const WindowAttrs window = window_over(op, 2, x, in_volume(options));
   if (const Tensor y = empty_pool(op, x, window); y.defined()) return {y, zeros(y.shape(), DType::i64)};
@@ -366,23 +366,23 @@ MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& option
 }
 
 Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  const Op& op = find(table, "avg_pool1d");
+  const Op& op = find(pool_table, "avg_pool1d");
   return pool(op, 1, x, in_volume(op, options));
 }
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return pool(find(table, "avg_pool2d"), 2, x, in_volume(options));
+  return pool(find(pool_table, "avg_pool2d"), 2, x, in_volume(options));
 }
 Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return pool(find(table, "avg_pool3d"), 3, x, options);
+  return pool(find(pool_table, "avg_pool3d"), 3, x, options);
 }
 
 Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options, random::Key key) {
-  return fractional(find(table, "fractional_max_pool"), x, options, key);
+  return fractional(find(pool_table, "fractional_max_pool"), x, options, key);
 }
 Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options, random::Key key) {
-  return fractional(find(table, "fractional_avg_pool"), x, options, key);
+  return fractional(find(pool_table, "fractional_avg_pool"), x, options, key);
 }
 
-std::span<const Op> pool_ops() { return table; }
+std::span<const Op> pool_ops() { return pool_table; }
 
 }   // namespace tapedeck

@@ -232,7 +232,7 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
 
 Tensor ctc_gradient(const CtcAttrs& a, const Call& c);
 
-constexpr Op table[] = {
+constexpr Op rnn_table[] = {
     {.name = "block_lstm",
      .doc = "The states h and c of an LSTM after every step of a sequence, and its gates: c = f c + i g and "
             "h = o tanh(c), where i, g, f and o are sigmoid or tanh of [x, h] weights + bias.",
@@ -313,10 +313,10 @@ constexpr Op table[] = {
 };
 
 Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x) {
-  return find(table, "block_lstm_gradient").run(x, Attrs(a));
+  return find(rnn_table, "block_lstm_gradient").run(x, Attrs(a));
 }
 Tensor ctc_gradient(const CtcAttrs& a, const Call& c) {
-  return find(table, "ctc_loss_gradient").with(a, c.x[0], c.x[1], c.x[2], c.x[3]);
+  return find(rnn_table, "ctc_loss_gradient").with(a, c.x[0], c.x[1], c.x[2], c.x[3]);
 }
 
 }   // namespace
@@ -332,7 +332,7 @@ LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weigh
 LstmState block_lstm(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias,
                      double forget_bias) {
   const Tensors inputs{x, state.h, state.c, weights, bias};
-  const Tensors y = find(table, "block_lstm").run(inputs, Attrs(LstmAttrs{forget_bias}));
+  const Tensors y = find(rnn_table, "block_lstm").run(inputs, Attrs(LstmAttrs{forget_bias}));
   return {y[0], y[1]};
 }
 
@@ -348,9 +348,9 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeights& w) {
 
 Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths,
                 const Tensor& logit_lengths, std::int64_t blank) {
-  return find(table, "ctc_loss").with(CtcAttrs{blank}, labels, logits, label_lengths, logit_lengths);
+  return find(rnn_table, "ctc_loss").with(CtcAttrs{blank}, labels, logits, label_lengths, logit_lengths);
 }
 
-std::span<const Op> rnn_ops() { return table; }
+std::span<const Op> rnn_ops() { return rnn_table; }
 
 }   // namespace tapedeck

@@ -40,7 +40,7 @@ Tensor along_p(const Call& c, const Tensor& dy) {
   return extra.empty() ? of_all : sum(of_all, extra);
 }
 
-constexpr Op table[] = {
+constexpr Op softmax_table[] = {
     {.name = "softmax",
      .doc = "Exponentials divided by their sum along an axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
      .tensorflow = "Softmax",
@@ -101,7 +101,7 @@ constexpr Op table[] = {
 };
 
 Tensor log_softmax_derivative(Operand v, Operand total, Operand log_share) {
-  return find(table, "less_share")(v, total, log_share);
+  return find(softmax_table, "less_share")(v, total, log_share);
 }
 
 Tensor softmax_along(const Op& op, const Tensor& x, int axis) {
@@ -111,11 +111,13 @@ Tensor softmax_along(const Op& op, const Tensor& x, int axis) {
 }   // namespace
 
 Tensor softmax_derivative(const Tensor& y, const Tensor& v, int axis) {
-  return find(table, "softmax_derivative").with(SoftmaxAttrs{axis}, y, v);
+  return find(softmax_table, "softmax_derivative").with(SoftmaxAttrs{axis}, y, v);
 }
-Tensor softmax(const Tensor& x, int axis) { return softmax_along(find(table, "softmax"), x, axis); }
-Tensor log_softmax(const Tensor& x, int axis) { return softmax_along(find(table, "log_softmax"), x, axis); }
+Tensor softmax(const Tensor& x, int axis) { return softmax_along(find(softmax_table, "softmax"), x, axis); }
+Tensor log_softmax(const Tensor& x, int axis) {
+  return softmax_along(find(softmax_table, "log_softmax"), x, axis);
+}
 
-std::span<const Op> softmax_ops() { return table; }
+std::span<const Op> softmax_ops() { return softmax_table; }
 
 }   // namespace tapedeck

@@ -109,7 +109,7 @@ Tensor drawn_by(const Op& op, const Shape& shape, Key key, std::initializer_list
   return op.execute({x, static_cast<int>(parameters.size())}, Attrs(DrawAttrs{key, shape}));
 }
 
-constexpr Op table[] = {
+constexpr Op distributions_table[] = {
     {.name = "gamma",
      .doc = "Gamma-distributed numbers with density yᵅ⁻¹ e⁻ʸ / Γ(α), drawn by inverting the distribution "
             "function. The gradient with respect to α is that of the inverse (Figurnov, Mohamed & Mnih 2018, "
@@ -214,7 +214,7 @@ constexpr Op table[] = {
 };
 
 std::vector<Tensor> probabilities(const Key& key, const Spec& spec) {
-  return find(table, "probabilities").run({}, Attrs(ProbabilitiesAttrs{key, spec}));
+  return find(distributions_table, "probabilities").run({}, Attrs(ProbabilitiesAttrs{key, spec}));
 }
 
 }   // namespace
@@ -222,25 +222,26 @@ std::vector<Tensor> probabilities(const Key& key, const Spec& spec) {
 namespace random {
 
 Tensor gamma(const Shape& shape, Operand alpha, Key key) {
-  return drawn_by(find(table, "gamma"), shape, key, {alpha});
+  return drawn_by(find(distributions_table, "gamma"), shape, key, {alpha});
 }
-Tensor gamma_grad(Operand alpha, Operand y) { return find(table, "gamma_grad")(alpha, y); }
+Tensor gamma_grad(Operand alpha, Operand y) { return find(distributions_table, "gamma_grad")(alpha, y); }
 Tensor poisson(const Shape& shape, Operand rate, Key key) {
-  return drawn_by(find(table, "poisson"), shape, key, {rate});
+  return drawn_by(find(distributions_table, "poisson"), shape, key, {rate});
 }
 Tensor binomial(const Shape& shape, Operand n, Operand p, Key key) {
-  return drawn_by(find(table, "binomial"), shape, key, {n, p});
+  return drawn_by(find(distributions_table, "binomial"), shape, key, {n, p});
 }
 Tensor parameterized_truncated_normal(const Shape& shape, Operand mean, Operand stddev, Operand low,
                                       Operand high, Key key) {
-  return drawn_by(find(table, "parameterized_truncated_normal"), shape, key, {mean, stddev, low, high});
+  return drawn_by(find(distributions_table, "parameterized_truncated_normal"), shape, key,
+                  {mean, stddev, low, high});
 }
 Tensor categorical(const Tensor& logits, std::int64_t n, Key key) {
-  return find(table, "categorical").with(CategoricalAttrs{key, n}, logits);
+  return find(distributions_table, "categorical").with(CategoricalAttrs{key, n}, logits);
 }
 
 }   // namespace random
 
-std::span<const Op> distributions_ops() { return table; }
+std::span<const Op> distributions_ops() { return distributions_table; }
 
 }   // namespace tapedeck

@@ -18,7 +18,7 @@ Spec floating(const Call& c, const Spec& spec) {
   return spec;
 }
 
-constexpr Op table[] = {
+constexpr Op random_table[] = {
     {.name = "uniform",
      .doc = "Uniformly distributed numbers in [low, high).",
      .tensorflow = "RandomUniform StatelessRandomUniform",
@@ -81,23 +81,23 @@ Key Key::split(std::uint64_t i) const {
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
   if (!(low < high) || !std::isfinite(high - low))
     throw_error<ArgumentError>("uniform: no numbers from low to high: low is {}, high is {}", low, high);
-  return find(table, "uniform").with(UniformAttrs{key, {dtype, shape}, low, high});
+  return find(random_table, "uniform").with(UniformAttrs{key, {dtype, shape}, low, high});
 }
 
 Tensor normal(const Shape& shape, Key key, DType dtype) {
-  return find(table, "normal").with(NormalAttrs{key, {dtype, shape}});
+  return find(random_table, "normal").with(NormalAttrs{key, {dtype, shape}});
 }
 
 Tensor truncated_normal(const Shape& shape, Key key, DType dtype) {
-  return find(table, "truncated_normal").with(NormalAttrs{key, {dtype, shape}});
+  return find(random_table, "truncated_normal").with(NormalAttrs{key, {dtype, shape}});
 }
 
 Tensor permutation(std::int64_t n, Key key) {
-  return find(table, "permutation").with(PermutationAttrs{key, n});
+  return find(random_table, "permutation").with(PermutationAttrs{key, n});
 }
 
 }   // namespace random
 
-std::span<const Op> random_ops() { return table; }
+std::span<const Op> random_ops() { return random_table; }
 
 }   // namespace tapedeck

@@ -90,7 +90,7 @@ Spec infer_share(const Call& c) {
 }
 
 Tensor share_of_extreme(const Call& c);
-constexpr Rule kShared = stacking_jvp(custom(
+constexpr Rule kSharedByExtremes = stacking_jvp(custom(
     {.x = 1, .y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c);
@@ -149,7 +149,7 @@ template <void kernel(const Tensor&, unsigned, Tensor&)> constexpr Kernel reduce
     [](const Call& c, std::span<Tensor> y) { kernel(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
     Outputs::fresh, Takes::halves};
 
-constexpr Op table[] = {
+constexpr Op reduce_table[] = {
     {.name = "sum",
      .doc = "Sum of x over axes: y[j] = Σᵢ x[i, j].",
      .tensorflow = "Sum",
@@ -205,7 +205,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_extreme,
      .forward = reduced_by<kernels::max>,
-     .rule = kShared},
+     .rule = kSharedByExtremes},
 
     {.name = "min",
      .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal elements share the gradient.",
@@ -213,7 +213,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_extreme,
      .forward = reduced_by<kernels::min>,
-     .rule = kShared},
+     .rule = kSharedByExtremes},
 
     {.name = "share_of_extreme",
      .doc = "What each element of x gets of the gradient of its maximum or minimum, best: 1 / n where n "
@@ -330,7 +330,8 @@ Tensor others(const Call& c) {
 }
 
 Tensor share_of_extreme(const Call& c) {
-  return piecewise(find(table, "share_of_extreme").with(c.attrs<ReduceAttrs>(), c.x[0], c.y[0]), c.x[0]);
+  return piecewise(find(reduce_table, "share_of_extreme").with(c.attrs<ReduceAttrs>(), c.x[0], c.y[0]),
+                   c.x[0]);
 }
 
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) {
@@ -344,51 +345,51 @@ Tensor position(const Op& op, const Tensor& x, int axis, bool keepdims) {
 
 }   // namespace
 
-Tensor prod_of_others(const Tensor& x) { return find(table, "prod_of_others")(Operand(x)); }
+Tensor prod_of_others(const Tensor& x) { return find(reduce_table, "prod_of_others")(Operand(x)); }
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "sum"), x, axes, keepdims);
+  return reduce(find(reduce_table, "sum"), x, axes, keepdims);
 }
 Tensor prod(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "prod"), x, axes, keepdims);
+  return reduce(find(reduce_table, "prod"), x, axes, keepdims);
 }
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "mean"), x, axes, keepdims);
+  return reduce(find(reduce_table, "mean"), x, axes, keepdims);
 }
 Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "max"), x, axes, keepdims);
+  return reduce(find(reduce_table, "max"), x, axes, keepdims);
 }
 Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "min"), x, axes, keepdims);
+  return reduce(find(reduce_table, "min"), x, axes, keepdims);
 }
 Tensor argmax(const Tensor& x, int axis, bool keepdims) {
-  return position(find(table, "argmax"), x, axis, keepdims);
+  return position(find(reduce_table, "argmax"), x, axis, keepdims);
 }
 Tensor argmin(const Tensor& x, int axis, bool keepdims) {
-  return position(find(table, "argmin"), x, axis, keepdims);
+  return position(find(reduce_table, "argmin"), x, axis, keepdims);
 }
 Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "any"), x, axes, keepdims);
+  return reduce(find(reduce_table, "any"), x, axes, keepdims);
 }
 Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "all"), x, axes, keepdims);
+  return reduce(find(reduce_table, "all"), x, axes, keepdims);
 }
 
 Tensor euclidean_norm(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "euclidean_norm"), is_complex(x.dtype()) ? abs(x) : x, axes, keepdims);
+  return reduce(find(reduce_table, "euclidean_norm"), is_complex(x.dtype()) ? abs(x) : x, axes, keepdims);
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
-  const Op& op = find(table, "logsumexp");
+  const Op& op = find(reduce_table, "logsumexp");
   const Tensor* inputs[] = {&x};
   require_floating({.op = op, .x = {inputs, 1}}, 0);
   const unsigned mask = mask_of(op, axes, x.ndim());
   const Tensor merged = Merged(x.shape(), mask).merge(x);
   // If the op is recorded, the exponentials are kept, since the gradient would have to recompute them.
-  const Tensor y = thread_state.innermost ? find(table, "logsumexp_and_softmax").run({&merged, 1})[0]
+  const Tensor y = thread_state.innermost ? find(reduce_table, "logsumexp_and_softmax").run({&merged, 1})[0]
                                           : op(Operand(merged));
   return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
-std::span<const Op> reduce_ops() { return table; }
+std::span<const Op> reduce_ops() { return reduce_table; }
 
 }   // namespace tapedeck

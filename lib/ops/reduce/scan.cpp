@@ -106,7 +106,7 @@ void logsumexp_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = in_order(c, recurrence(factors(y), ratio(x, y) * in_order(c, dx[0])));
 }
 
-constexpr Op table[] = {
+constexpr Op scan_table[] = {
     {.name = "cumsum",
      .doc = "Cumulative sum along an axis: y[i] = Σⱼ x[j] over j ≤ i; optionally over j < i, or from the "
             "end.",
@@ -172,10 +172,10 @@ constexpr Op table[] = {
 
 Tensor back(const Call& c, const Tensor& dy) {
   const auto& [axis, exclusive, reverse] = c.attrs<ScanAttrs>();
-  return find(table, "cumsum").with(ScanAttrs{axis, exclusive, !reverse}, dy);
+  return find(scan_table, "cumsum").with(ScanAttrs{axis, exclusive, !reverse}, dy);
 }
 Tensor recurrence(const Tensor& a, const Tensor& b) {
-  return find(table, "linear_recurrence")(Operand(a), Operand(b));
+  return find(scan_table, "linear_recurrence")(Operand(a), Operand(b));
 }
 
 Tensor scan(const Op& op, const Tensor& x, int axis, const ScanOptions& options) {
@@ -204,15 +204,15 @@ Tensor product_before_in_run(const Tensor& x, const Tensor& follows) {
 }
 
 Tensor cumsum(const Tensor& x, int axis, const ScanOptions& options) {
-  return scan(find(table, "cumsum"), x, axis, options);
+  return scan(find(scan_table, "cumsum"), x, axis, options);
 }
 Tensor cumprod(const Tensor& x, int axis, const ScanOptions& options) {
-  return scan(find(table, "cumprod"), x, axis, options);
+  return scan(find(scan_table, "cumprod"), x, axis, options);
 }
 
 // The op runs along the last axis and includes each element itself.
 Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& options) {
-  const Op& op = find(table, "cumulative_logsumexp");
+  const Op& op = find(scan_table, "cumulative_logsumexp");
   const Tensor* inputs[] = {&x};
   require_floating({.op = op, .x = {inputs, 1}}, 0);
   const int at = checked_axis(op, axis, x.ndim());
@@ -230,6 +230,6 @@ Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& option
   return with_last_axis_at(y, at);
 }
 
-std::span<const Op> scan_ops() { return table; }
+std::span<const Op> scan_ops() { return scan_table; }
 
 }   // namespace tapedeck

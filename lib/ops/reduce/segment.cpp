@@ -94,7 +94,7 @@ template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
     },
     {.x = 0b110});
 
-constexpr Op table[] = {
+constexpr Op segment_table[] = {
     {.name = "segment_sum",
      .doc = "Sums of consecutive rows: y[j, …] = Σ x[i, …] over ids[i] = j.",
      .tensorflow = "SegmentSum SegmentSumV2",
@@ -174,38 +174,38 @@ Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor
 }   // namespace
 
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return find(table, "segment_sum").with(SegmentAttrs{count, axis}, x, ids);
+  return find(segment_table, "segment_sum").with(SegmentAttrs{count, axis}, x, ids);
 }
 
 Tensor segment_sum(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_sum").with(along_first(x), x, ids);
+  return find(segment_table, "segment_sum").with(along_first(x), x, ids);
 }
 Tensor segment_mean(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_mean").with(along_first(x), x, ids);
+  return find(segment_table, "segment_mean").with(along_first(x), x, ids);
 }
 Tensor segment_prod(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_prod").with(along_first(x), x, ids);
+  return find(segment_table, "segment_prod").with(along_first(x), x, ids);
 }
 Tensor segment_max(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_max").with(along_first(x), x, ids);
+  return find(segment_table, "segment_max").with(along_first(x), x, ids);
 }
 Tensor segment_min(const Tensor& x, const Tensor& ids) {
-  return find(table, "segment_min").with(along_first(x), x, ids);
+  return find(segment_table, "segment_min").with(along_first(x), x, ids);
 }
 
 Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids,
                           std::optional<std::int64_t> count) {
-  return chosen(find(table, "sparse_segment_sum"), x, indices, ids, count);
+  return chosen(find(segment_table, "sparse_segment_sum"), x, indices, ids, count);
 }
 Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids,
                            std::optional<std::int64_t> count) {
-  return chosen(find(table, "sparse_segment_mean"), x, indices, ids, count);
+  return chosen(find(segment_table, "sparse_segment_mean"), x, indices, ids, count);
 }
 Tensor sparse_segment_sqrt_n(const Tensor& x, const Tensor& indices, const Tensor& ids,
                              std::optional<std::int64_t> count) {
-  return chosen(find(table, "sparse_segment_sqrt_n"), x, indices, ids, count);
+  return chosen(find(segment_table, "sparse_segment_sqrt_n"), x, indices, ids, count);
 }
 
-std::span<const Op> segment_ops() { return table; }
+std::span<const Op> segment_ops() { return segment_table; }
 
 }   // namespace tapedeck

@@ -22,7 +22,7 @@ Spec infer_count(const Call& c) {
   return {DType::i64, without(c.x[0].shape(), axes, keepdims)};
 }
 
-constexpr Op table[] = {
+constexpr Op statistics_table[] = {
     {.name = "count_nonzero",
      .doc = "Number of nonzero elements over axes.",
      .args = {"x"},
@@ -42,7 +42,7 @@ unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
 }   // namespace
 
 Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
-  const Op& op = find(table, "count_nonzero");
+  const Op& op = find(statistics_table, "count_nonzero");
   return op.with(CountAttrs{mask_of(op, axes, x.ndim()), keepdims}, x);
 }
 
@@ -86,6 +86,6 @@ Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
   return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
-std::span<const Op> statistics_ops() { return table; }
+std::span<const Op> statistics_ops() { return statistics_table; }
 
 }   // namespace tapedeck

@@ -40,7 +40,7 @@ Spec infer_real_segment(const Call& c) {
   return infer_segment(c);
 }
 
-Spec infer_share(const Call& c) {
+Spec infer_segment_share(const Call& c) {
   require_floating(c, 0);
   if (c.x[2].spec() != infer_segment(c)) throw_shape_error(c, "best is no reduction of x by group");
   return c.x[0].spec();
@@ -74,7 +74,7 @@ Spec infer_rows_of_groups(const Call& c) {
           replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
 }
 
-constexpr Op table[] = {
+constexpr Op unsorted_segment_table[] = {
     {.name = "unsorted_segment_sum",
      .doc = "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are "
             "ignored.",
@@ -157,7 +157,7 @@ constexpr Op table[] = {
          "What each element of x gets of the gradient of its group's maximum or minimum, best: 1 / n where "
          "n elements equal it, else 0.",
      .args = {"x", "ids", "best"},
-     .infer = infer_share,
+     .infer = infer_segment_share,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            require_ids_below(c, c.x[1], c.attrs<SegmentAttrs>().count);
@@ -193,10 +193,11 @@ Tensor others_of(const Call& c) {
   return with_last_axis_at(gather(before * after, argsort(order), -1), axis);
 }
 
-Tensor share_of_extreme(const Call& c) {
+Tensor share_of_segment_extreme(const Call& c) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   const SegmentAttrs attrs{c.y[0].shape()[c.y[0].ndim() + axis], axis};
-  return piecewise(find(table, "share_of_group_extreme").with(attrs, c.x[0], c.x[1], c.y[0]), c.x[0]);
+  return piecewise(find(unsorted_segment_table, "share_of_group_extreme").with(attrs, c.x[0], c.x[1], c.y[0]),
+                   c.x[0]);
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
@@ -227,16 +228,16 @@ Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernel
 }   // namespace
 
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) {
-  return find(table, "rows_of_groups").with(RowsAttrs{axis}, x, ids);
+  return find(unsorted_segment_table, "rows_of_groups").with(RowsAttrs{axis}, x, ids);
 }
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return find(table, "unsorted_segment_sum").with(SegmentAttrs{count, axis, true}, x, ids);
+  return find(unsorted_segment_table, "unsorted_segment_sum").with(SegmentAttrs{count, axis, true}, x, ids);
 }
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
   if (y.shape.size() == 0) return ones({}, y.dtype);
   const Tensor list = ids.ndim() == 1 ? ids : reshape(ids, {ids.size()});
-  return find(table, "group_divisors")
+  return find(unsorted_segment_table, "group_divisors")
       .with(DivisorsAttrs{y.shape[y.shape.ndim() + axis], axis, divisor, y.dtype}, list);
 }
 
@@ -247,37 +248,43 @@ void product_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) 
 }
 void product_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum_of(c, others_of(c) * dx[0]); }
 void extreme_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  dx[0] = rows_of(c, std::move(dy[0]).dense()) * share_of_extreme(c);
+  dx[0] = rows_of(c, std::move(dy[0]).dense()) * share_of_segment_extreme(c);
 }
 void extreme_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
-  dy[0] = sum_of(c, share_of_extreme(c) * dx[0]);
+  dy[0] = sum_of(c, share_of_segment_extreme(c) * dx[0]);
 }
 
 }   // namespace detail
 
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sum", x, ids, count);
+  return by_group(find(unsorted_segment_table, "unsorted_segment_sum"), "unsorted_segment_sum", x, ids,
+                  count);
 }
 Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(table, "unsorted_segment_prod"), "unsorted_segment_prod", x, ids, count);
+  return by_group(find(unsorted_segment_table, "unsorted_segment_prod"), "unsorted_segment_prod", x, ids,
+                  count);
 }
 Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(table, "unsorted_segment_min"), "unsorted_segment_min", x, ids, count);
+  return by_group(find(unsorted_segment_table, "unsorted_segment_min"), "unsorted_segment_min", x, ids,
+                  count);
 }
 Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(table, "unsorted_segment_max"), "unsorted_segment_max", x, ids, count);
+  return by_group(find(unsorted_segment_table, "unsorted_segment_max"), "unsorted_segment_max", x, ids,
+                  count);
 }
 Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_mean",
-                 by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count), ids,
-                 kernels::Divisor::count);
+  return divided(
+      "unsorted_segment_mean",
+      by_group(find(unsorted_segment_table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count),
+      ids, kernels::Divisor::count);
 }
 Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count) {
   return divided("unsorted_segment_sqrt_n",
-                 by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x, ids, count), ids,
-                 kernels::Divisor::root);
+                 by_group(find(unsorted_segment_table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x,
+                          ids, count),
+                 ids, kernels::Divisor::root);
 }
 
-std::span<const Op> unsorted_segment_ops() { return table; }
+std::span<const Op> unsorted_segment_ops() { return unsorted_segment_table; }
 
 }   // namespace tapedeck

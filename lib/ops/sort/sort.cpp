@@ -125,7 +125,7 @@ void run_invert_permutation(const Call& c, std::span<Tensor> y) {
                           fault->entry, fault->position, c.x[0].spec());
 }
 
-constexpr Op table[] = {
+constexpr Op sort_table[] = {
     {.name = "sort",
      .doc = "The elements of x sorted along an axis, and their indices in x. Equal elements keep their "
             "order; NaN is the largest.",
@@ -218,38 +218,38 @@ constexpr Op table[] = {
 }   // namespace
 
 Tensor sort(const Tensor& x, int axis, bool descending) {
-  const Op& op = find(table, "sort");
+  const Op& op = find(sort_table, "sort");
   return op.run({&x, 1}, SortAttrs{descending, checked_axis(op, axis, x.ndim()) - x.ndim()})[0];
 }
 Tensor argsort(const Tensor& x, int axis, bool descending) {
-  const Op& op = find(table, "argsort");
+  const Op& op = find(sort_table, "argsort");
   return op.with(SortAttrs{descending, checked_axis(op, axis, x.ndim()) - x.ndim()}, x);
 }
 TopK top_k(const Tensor& x, std::int64_t k, int axis) {
-  const Op& op = find(table, "top_k");
+  const Op& op = find(sort_table, "top_k");
   const std::vector<Tensor> y =
       op.run({&x, 1}, SortAttrs{true, checked_axis(op, axis, x.ndim()) - x.ndim(), k});
   return {y[0], y[1]};
 }
 
 Tensor nth_element(const Tensor& x, std::int64_t n, int axis, bool reverse) {
-  const Op& op = find(table, "nth_element");
+  const Op& op = find(sort_table, "nth_element");
   return op.with(NthAttrs{n, reverse}, with_axis_last(x, checked_axis(op, axis, x.ndim())));
 }
 
 Unique unique(const Tensor& x) {
-  std::vector<Tensor> y = find(table, "unique").run({&x, 1});
+  std::vector<Tensor> y = find(sort_table, "unique").run({&x, 1});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
 }
 
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
-  return find(table, "searchsorted").with(SearchAttrs{side == Side::right}, sorted, values);
+  return find(sort_table, "searchsorted").with(SearchAttrs{side == Side::right}, sorted, values);
 }
-Tensor nonzero(const Tensor& x) { return find(table, "nonzero").execute({&x, 1}); }
+Tensor nonzero(const Tensor& x) { return find(sort_table, "nonzero").execute({&x, 1}); }
 Tensor invert_permutation(const Tensor& perm) {
-  return find(table, "invert_permutation").execute({&perm, 1});
+  return find(sort_table, "invert_permutation").execute({&perm, 1});
 }
 
-std::span<const Op> sort_ops() { return table; }
+std::span<const Op> sort_ops() { return sort_table; }
 
 }   // namespace tapedeck

@@ -60,7 +60,7 @@ template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
 
 // The derivatives of K₁ and Y₁ are infinite at both zeros: |x| is +0 there, and Y₀, above -1000 elsewhere, is
 // kept finite.
-constexpr Op table[] = {
+constexpr Op bessel_table[] = {
     {.name = "bessel_i0",
      .doc = "The modified Bessel function I₀(x).",
      .tensorflow = "BesselI0",
@@ -160,19 +160,19 @@ constexpr Op table[] = {
 
 }   // namespace
 
-Tensor bessel_i0(Operand x) { return find(table, "bessel_i0")(x); }
-Tensor bessel_i0e(Operand x) { return find(table, "bessel_i0e")(x); }
-Tensor bessel_i1(Operand x) { return find(table, "bessel_i1")(x); }
-Tensor bessel_i1e(Operand x) { return find(table, "bessel_i1e")(x); }
-Tensor bessel_j0(Operand x) { return find(table, "bessel_j0")(x); }
-Tensor bessel_j1(Operand x) { return find(table, "bessel_j1")(x); }
-Tensor bessel_k0(Operand x) { return find(table, "bessel_k0")(x); }
-Tensor bessel_k0e(Operand x) { return find(table, "bessel_k0e")(x); }
-Tensor bessel_k1(Operand x) { return find(table, "bessel_k1")(x); }
-Tensor bessel_k1e(Operand x) { return find(table, "bessel_k1e")(x); }
-Tensor bessel_y0(Operand x) { return find(table, "bessel_y0")(x); }
-Tensor bessel_y1(Operand x) { return find(table, "bessel_y1")(x); }
+Tensor bessel_i0(Operand x) { return find(bessel_table, "bessel_i0")(x); }
+Tensor bessel_i0e(Operand x) { return find(bessel_table, "bessel_i0e")(x); }
+Tensor bessel_i1(Operand x) { return find(bessel_table, "bessel_i1")(x); }
+Tensor bessel_i1e(Operand x) { return find(bessel_table, "bessel_i1e")(x); }
+Tensor bessel_j0(Operand x) { return find(bessel_table, "bessel_j0")(x); }
+Tensor bessel_j1(Operand x) { return find(bessel_table, "bessel_j1")(x); }
+Tensor bessel_k0(Operand x) { return find(bessel_table, "bessel_k0")(x); }
+Tensor bessel_k0e(Operand x) { return find(bessel_table, "bessel_k0e")(x); }
+Tensor bessel_k1(Operand x) { return find(bessel_table, "bessel_k1")(x); }
+Tensor bessel_k1e(Operand x) { return find(bessel_table, "bessel_k1e")(x); }
+Tensor bessel_y0(Operand x) { return find(bessel_table, "bessel_y0")(x); }
+Tensor bessel_y1(Operand x) { return find(bessel_table, "bessel_y1")(x); }
 
-std::span<const Op> bessel_ops() { return table; }
+std::span<const Op> bessel_ops() { return bessel_table; }
 
 }   // namespace tapedeck

@@ -51,7 +51,7 @@ template <SpecialFunction f> struct SlopeOf {
   }
 };
 
-constexpr Op table[] = {
+constexpr Op integrals_table[] = {
     {.name = "dawsn",
      .doc = "Dawson's integral F(x) = exp(-x²) ∫₀ˣ exp(t²) dt, with F' = 1 - 2xF (DLMF 7.2.5).",
      .tensorflow = "Dawsn",
@@ -95,16 +95,16 @@ constexpr Op table[] = {
 
 }   // namespace
 
-Tensor dawsn(Operand x) { return find(table, "dawsn")(x); }
+Tensor dawsn(Operand x) { return find(integrals_table, "dawsn")(x); }
 
-Tensor expint(Operand x) { return find(table, "expint")(x); }
+Tensor expint(Operand x) { return find(integrals_table, "expint")(x); }
 
-Tensor fresnel_sin(Operand x) { return find(table, "fresnel_sin")(x); }
+Tensor fresnel_sin(Operand x) { return find(integrals_table, "fresnel_sin")(x); }
 
-Tensor fresnel_cos(Operand x) { return find(table, "fresnel_cos")(x); }
+Tensor fresnel_cos(Operand x) { return find(integrals_table, "fresnel_cos")(x); }
 
-Tensor spence(Operand x) { return find(table, "spence")(x); }
+Tensor spence(Operand x) { return find(integrals_table, "spence")(x); }
 
-std::span<const Op> integrals_ops() { return table; }
+std::span<const Op> integrals_ops() { return integrals_table; }
 
 }   // namespace tapedeck

@@ -116,7 +116,7 @@ Tensor next_derivative(const Call& c) {
   return special_derivative(f, order + 1, c.x[0]);
 }
 
-constexpr Op table[] = {
+constexpr Op special_table[] = {
     {.name = "erf",
      .doc = "The error function 2/√π ∫₀ˣ exp(-t²) dt.",
      .tensorflow = "Erf",
@@ -257,30 +257,30 @@ constexpr Op table[] = {
 };
 
 Tensor gamma_density_op(const Tensor& a, const Tensor& x) {
-  return find(table, "gamma_density")(Operand(a), Operand(x));
+  return find(special_table, "gamma_density")(Operand(a), Operand(x));
 }
 
 }   // namespace
 
-Tensor erf(Operand x) { return find(table, "erf")(x); }
-Tensor erfc(Operand x) { return find(table, "erfc")(x); }
-Tensor erfinv(Operand x) { return find(table, "erfinv")(x); }
-Tensor erfcinv(Operand x) { return find(table, "erfcinv")(x); }
-Tensor ndtri(Operand x) { return find(table, "ndtri")(x); }
-Tensor lgamma(Operand x) { return find(table, "lgamma")(x); }
-Tensor digamma(Operand x) { return find(table, "digamma")(x); }
-Tensor polygamma(Operand n, Operand x) { return find(table, "polygamma")(n, x); }
-Tensor zeta(Operand s, Operand q) { return find(table, "zeta")(s, q); }
-Tensor igamma(Operand a, Operand x) { return find(table, "igamma")(a, x); }
-Tensor igammac(Operand a, Operand x) { return find(table, "igammac")(a, x); }
+Tensor erf(Operand x) { return find(special_table, "erf")(x); }
+Tensor erfc(Operand x) { return find(special_table, "erfc")(x); }
+Tensor erfinv(Operand x) { return find(special_table, "erfinv")(x); }
+Tensor erfcinv(Operand x) { return find(special_table, "erfcinv")(x); }
+Tensor ndtri(Operand x) { return find(special_table, "ndtri")(x); }
+Tensor lgamma(Operand x) { return find(special_table, "lgamma")(x); }
+Tensor digamma(Operand x) { return find(special_table, "digamma")(x); }
+Tensor polygamma(Operand n, Operand x) { return find(special_table, "polygamma")(n, x); }
+Tensor zeta(Operand s, Operand q) { return find(special_table, "zeta")(s, q); }
+Tensor igamma(Operand a, Operand x) { return find(special_table, "igamma")(a, x); }
+Tensor igammac(Operand a, Operand x) { return find(special_table, "igammac")(a, x); }
 Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order) {
-  return find(table, "igamma_grad_a").with(OrderAttrs{order}, a, x);
+  return find(special_table, "igamma_grad_a").with(OrderAttrs{order}, a, x);
 }
 Tensor special_derivative(kernels::SpecialFunction f, int order, const Tensor& x) {
-  return find(table, "special_derivative").with(DerivativeAttrs{f, order}, x);
+  return find(special_table, "special_derivative").with(DerivativeAttrs{f, order}, x);
 }
-Tensor betainc(Operand a, Operand b, Operand x) { return find(table, "betainc")(a, b, x); }
+Tensor betainc(Operand a, Operand b, Operand x) { return find(special_table, "betainc")(a, b, x); }
 
-std::span<const Op> special_ops() { return table; }
+std::span<const Op> special_ops() { return special_table; }
 
 }   // namespace tapedeck
