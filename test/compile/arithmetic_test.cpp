@@ -5,6 +5,8 @@
 #include "program_builder.h"
 #include "tapedeck/simd/partials.h"
 
+namespace arithmetic_test {
+
 using namespace tapedeck;
 using namespace tapedeck::compiled;
 using kernels::Fused, kernels::map_kernel;
@@ -198,3 +200,5 @@ TEST_CASE("sums of terms from elsewhere are left as they are", "[program]") {
   CHECK(name_of(v.b.program[NodeId(v.b.program.size() - 1)]) == "add_n");
   CHECK(v.b.check() == 1);
 }
+
+}   // namespace arithmetic_test

@@ -5,6 +5,8 @@
 #include "random_programs.h"
 #include "tapedeck/threads.h"
 
+namespace group_test {
+
 using namespace tapedeck;
 using namespace tapedeck::compiled;
 
@@ -238,3 +240,5 @@ TEST_CASE("a cursor gives the elements of its view, whatever is taken at a time"
   }
   CHECK(rows > 500);
 }
+
+}   // namespace group_test

@@ -2,6 +2,8 @@
 #include "compile/plan/plan.h"
 #include "program_builder.h"
 
+namespace schedule_test {
+
 using namespace tapedeck;
 using namespace tapedeck::compiled;
 
@@ -131,3 +133,5 @@ TEST_CASE("memory that is free again goes to the value that fits best", "[progra
   CHECK(offset(5) == offset(0));
   CHECK(plan.arena_bytes == padded_bytes({DType::f32, {large}}) + 3 * padded_bytes({DType::f32, {small}}));
 }
+
+}   // namespace schedule_test

@@ -10,6 +10,8 @@
 #include "tape/variable.h"
 #include "tapedeck/variable.h"
 
+namespace verify_test {
+
 using namespace tapedeck;
 using namespace tapedeck::compiled;
 
@@ -395,3 +397,5 @@ TEST_CASE("a fault in a plan is found, or changes no bit", "[program]") {
   CAPTURE(counts.found, counts.harmless);
   CHECK(counts.found > 60);
 }
+
+}   // namespace verify_test
