@@ -37,7 +37,7 @@ class Drawing {
     node_[s] = fmt::format("source{}", number);
     const std::string* variable = listing_.variable(s);
     const std::string label = fmt::format("{}\n{}", variable ? *variable : "watched", tape_.spec(s));
-    return fmt::format("  {} [label={}, {}];\n", node_[s], quoted(label),
+    return fmt::format("  {} [label={}, {}];\n", node_[s], in_quotes(label),
                        variable ? kVariableStyle : kSourceStyle);
   }
 
@@ -54,7 +54,7 @@ class Drawing {
       label += fmt::format("\n{}", listing_.output(e, i));
     }
     if (!kept.empty()) label += fmt::format("\nkeeps {}", with_unit(kept.total()));
-    return fmt::format("  {} [label={}{}{}];\n", name, quoted(label), result ? ", " : "",
+    return fmt::format("  {} [label={}{}{}];\n", name, in_quotes(label), result ? ", " : "",
                        result ? kResultStyle : "");
   }
 

@@ -28,7 +28,7 @@ std::string text_table(const std::vector<TextLine>& lines) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -48,7 +48,7 @@ std::string digraph(std::string_view name, std::string_view label, std::string_v
       "fontname=\"sans-serif\", fontsize=11];\n"
       "  edge [color=\"#555555\", arrowsize=0.7, fontname=\"sans-serif\", fontsize=9];\n"
       "{}}}\n",
-      name, quoted(label), body);
+      name, in_quotes(label), body);
 }
 
 }   // namespace tapedeck

@@ -15,7 +15,7 @@ using TextLine = std::array<std::string, 5>;
 std::string text_table(const std::vector<TextLine>& lines);
 
 /// A label of Graphviz's.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 /// A graph for Graphviz, whose nodes are boxes, with the text of its nodes and edges.
 std::string digraph(std::string_view name, std::string_view label, std::string_view body);
 /// Attributes of nodes that stand for variables, and for other tensors that come from outside; and of

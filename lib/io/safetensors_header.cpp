@@ -42,7 +42,7 @@ std::uint64_t header_checksum(std::string_view text) {
   return sum.value();
 }
 
-std::string quoted(std::string_view op, std::string_view what, std::string_view text) {
+std::string json_string(std::string_view op, std::string_view what, std::string_view text) {
   if (is_plain_json(text)) return std::string(1, '"').append(text).append(1, '"');
   try {
     return Json(text).dump();
@@ -218,7 +218,7 @@ HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : t
     text_.append(kDigits, '0').append(1, '"');
   };
   const auto entry = [&](std::string_view what, const std::string& key) {
-    text_.append(1, ',').append(quoted(op, what, key)).append(1, ':');
+    text_.append(1, ',').append(json_string(op, what, key)).append(1, ':');
   };
   add_placeholder();
   for (const auto& [key, value] : header.metadata) {
@@ -226,11 +226,11 @@ HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : t
       throw_error<ArgumentError>(
           "{}: the key \"{}\" is the library's own; use one that does not begin with {}", op, key, kOwn);
     entry("a key of the metadata", key);
-    text_ += quoted(op, "a text of the metadata", value);
+    text_ += json_string(op, "a text of the metadata", value);
   }
   for (const auto& [object, kind] : header.kinds) {
     entry("a name", std::string(kKindOf) + object);
-    text_ += quoted(op, "the kind of an object", kind);
+    text_ += json_string(op, "the kind of an object", kind);
   }
   for (const StoredTensor& t : header.tensors) {
     if (t.name == "__metadata__")

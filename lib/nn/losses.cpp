@@ -57,7 +57,7 @@ Tensor clipped(std::string_view loss, const Tensor& probabilities, double epsilo
 
 Tensor normalized(const Tensor& x) { return x / sum(x, -1, true); }
 
-std::int64_t classes_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
+std::int64_t class_count(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
 
 void check_focal(std::string_view loss, const FocalOptions& options) {
   if (!(options.gamma >= 0))
@@ -97,12 +97,12 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
                                        const ClassLabelOptions& options, const Loss& loss) {
   check_classes(name, labels, x);
   const Tensor& weights = options.class_weights;
-  if (weights.defined() && weights.shape() != Shape{classes_of(x)})
-    throw_error<ShapeError>("{}: class_weights is {} for {} classes", name, weights.spec(), classes_of(x));
+  if (weights.defined() && weights.shape() != Shape{class_count(x)})
+    throw_error<ShapeError>("{}: class_weights is {} for {} classes", name, weights.spec(), class_count(x));
   if (weights.defined()) check_floating(name, "class_weights", weights);
   const Tensor counts = options.ignore_index ? not_equal(labels, *options.ignore_index) : Tensor();
   const Tensor index = counts.defined() ? where(counts, labels, 0) : labels;
-  check_range(name, index, classes_of(x));
+  check_range(name, index, class_count(x));
   return computed(x, [&](const auto& wide) {
     // Of ignored rows neither the value nor the slope may be used, which can be infinite.
     const Tensor all = counts.defined() ? where(expand_dims(counts, -1), wide(x), 1.0) : wide(x);
@@ -179,7 +179,7 @@ Tensor categorical_cross_entropy(const Tensor& labels, const Tensor& probabiliti
   constexpr std::string_view name = "categorical_cross_entropy";
   check_smoothing(name, "label_smoothing", options.label_smoothing);
   return of_fitting(name, labels, probabilities, [&](const Tensor& labels_, const Tensor& p) {
-    const Tensor z = smooth(labels_, options.label_smoothing, classes_of(p));
+    const Tensor z = smooth(labels_, options.label_smoothing, class_count(p));
     return -sum(z * log(clipped(name, normalized(p), options.epsilon)), -1);
   });
 }
@@ -219,7 +219,7 @@ Tensor categorical_focal_cross_entropy(const Tensor& labels, const Tensor& predi
   check_focal(name, options);
   check_smoothing(name, "label_smoothing", options.label_smoothing);
   return of_fitting(name, labels, predictions, [&](const Tensor& labels_, const Tensor& x) {
-    const Tensor z = smooth(labels_, options.label_smoothing, classes_of(x));
+    const Tensor z = smooth(labels_, options.label_smoothing, class_count(x));
     const Tensor log_p = options.logits ? log_softmax(x) : log(clipped(name, normalized(x), options.epsilon));
     const Tensor y = z * pow(maximum(-expm1(log_p), options.epsilon), options.gamma) * log_p;
     return sum(y, -1) * -options.alpha.value_or(1);
@@ -276,7 +276,7 @@ Tensor squared_hinge(const Tensor& labels, const Tensor& predictions) {
 
 Tensor categorical_hinge(const Tensor& labels, const Tensor& predictions) {
   return of_fitting("categorical_hinge", labels, predictions, [&](const Tensor& z, const Tensor& p) {
-    if (classes_of(p) == 0)
+    if (class_count(p) == 0)
       throw_error<ShapeError>("categorical_hinge: predictions is {}; use one class or more",
                               predictions.spec());
     return maximum(1 + max((1 - z) * p, -1) - sum(z * p, -1), 0.0);

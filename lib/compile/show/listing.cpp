@@ -113,7 +113,7 @@ class PlanGraph {
     if (names_.contains(v)) return;
     names_[v] = fmt::format("argument{}", i);
     nodes_ += fmt::format("  {} [label={}, {}];\n", names_[v],
-                          quoted(fmt::format("argument {}\n{}", i, plan_.program[v].spec)), kSourceStyle);
+                          in_quotes(fmt::format("argument {}\n{}", i, plan_.program[v].spec)), kSourceStyle);
   }
   void add_node(NodeId n) {
     const Node& node = plan_.program[n];
@@ -127,7 +127,7 @@ class PlanGraph {
     });
     const bool variable = as<ReadNode>(node) || as<StoreNode>(node);
     const std::string_view style = variable ? kVariableStyle : result ? kResultStyle : "";
-    nodes_ += fmt::format("  {} [label={}{}{}];\n", name, quoted(label), style.empty() ? "" : ", ", style);
+    nodes_ += fmt::format("  {} [label={}{}{}];\n", name, in_quotes(label), style.empty() ? "" : ", ", style);
     for_each_operand(node, [&](const Access& a) {
       const auto from = names_.find(a.of);   // not there: a constant
       if (from != names_.end()) edges_ += fmt::format("  {} -> {};\n", from->second, name);
