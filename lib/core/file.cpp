@@ -190,6 +190,17 @@ InputFile::InputFile(FileName name) : name_(std::move(name)) {
   name_.check();
   fd_ = open_file(name_.path, O_RDONLY);
   if (fd_ < 0) name_.fail_with_errno("cannot be opened");
+  measure();
+}
+InputFile::InputFile(FileName name, int fd)
+    : name_(std::move(name)), fd_(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+  if (fd_ < 0) name_.fail_with_errno("cannot be read");
+  measure();
+}
+InputFile::~InputFile() { ::close(fd_); }
+
+// Or closes what is no file.
+void InputFile::measure() {
   struct stat s;
   const bool known = ::fstat(fd_, &s) == 0;
   if (known && S_ISREG(s.st_mode)) {
@@ -200,7 +211,6 @@ InputFile::InputFile(FileName name) : name_(std::move(name)) {
   if (!known) name_.fail_with_errno("cannot be read");
   name_.fail("is no regular file");
 }
-InputFile::~InputFile() { ::close(fd_); }
 
 void InputFile::read(std::int64_t offset, void* to, std::int64_t n) const {
   for (auto* at = static_cast<char*>(to); n > 0;) {

@@ -29,6 +29,8 @@ std::string printable(std::string_view text);
 class InputFile {
  public:
   explicit InputFile(FileName name);
+  /// A file that is open for reading, whatever its path has come to name. The caller still closes `fd`.
+  InputFile(FileName name, int fd);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -39,6 +41,8 @@ class InputFile {
   void read(std::int64_t offset, void* to, std::int64_t n) const;
 
  private:
+  void measure();
+
   FileName name_;
   int fd_ = -1;
   std::int64_t size_ = 0;

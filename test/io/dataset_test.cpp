@@ -377,3 +377,20 @@ TEST_CASE("training log: lines after a size are taken back", "[data]") {
   log.truncate(0);
   CHECK(text_of(path).empty());
 }
+
+TEST_CASE("training log: a log is the file that was opened, whatever its path has come to name", "[data]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.jsonl";
+  TrainingLog log(path);
+  log.write({{"step", 1}});
+  const std::int64_t one = log.size();
+  std::filesystem::rename(path, folder / "old");   // as by a program that rotates logs
+  log.write({{"step", 2}});
+  CHECK(log.size() == 22);
+  write_text(path, "{}\n");
+  log.write({{"step", 3}});
+  CHECK(log.size() == 33);
+  log.truncate(one);
+  CHECK(text_of(folder / "old") == "{\"step\":1}\n");
+  CHECK(text_of(path) == "{}\n");
+}
