@@ -496,6 +496,10 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
             "or a sum beside them");
   CHECK(restored("accumulator/w/place", Tensor()) ==
         refused + "\"accumulator\": gradient_accumulator: the place of variable \"w\" is missing or no i64");
+  for (const auto& [place, text] : {std::pair(std::int64_t{-1}, "-1"), {INT64_MAX, "9.223372036854776e+18"}})
+    CHECK(restored("accumulator/w/place", tensor(place)) ==
+          refused + "\"accumulator\": the place of variable \"w\" of gradient_accumulator is " + text +
+              "; use a whole number of 0 or more");
   CHECK(restored("scale/good", Tensor(), RestoreMode::partial) == "no error");
   CHECK(run.step == 77);
 }
