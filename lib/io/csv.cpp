@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <compare>
 #include <utility>
 
 #include "core/cast.h"
@@ -70,13 +71,34 @@ class Row {
   std::string quoted_;
 };
 
-// A float such that rounding it to a type of fewer bits is rounding x: where x lies between two floats, the
-// one whose last bit is 1.
-float rounded_to_odd(double x) {
-  const auto f = static_cast<float>(x);
-  if (f == x || std::isnan(x) || (std::bit_cast<std::uint32_t>(f) & 1)) return f;
-  return std::nextafter(f, x > f ? INFINITY : -INFINITY);
-}
+// The absolute value of a decimal number that is not 0, exactly: 0.DIGITS times ten to the power of
+// `exponent`, where neither the first nor the last digit is 0. Members are compared in their order.
+struct Decimal {
+  std::int64_t exponent = 0;
+  std::string digits = {};
+
+  // A text that std::from_chars takes for a finite number.
+  explicit Decimal(std::string_view text) {
+    const std::size_t end = std::min(text.find_first_of("eE"), text.size());
+    bool is_behind_point = false;
+    for (const char c : text.substr(0, end)) {
+      if (c == '.') is_behind_point = true;
+      if (c < '0' || c > '9') continue;
+      if (c != '0' || !digits.empty()) digits += c;
+      if (!is_behind_point && !digits.empty()) ++exponent;
+      if (is_behind_point && digits.empty()) --exponent;
+    }
+    digits.resize(digits.find_last_not_of('0') + 1);
+    std::string_view power = text.substr(std::min(end + 1, text.size()));
+    if (power.starts_with('+')) power.remove_prefix(1);
+    std::int64_t n = 0;
+    constexpr std::int64_t kMost = 1 << 30;   // beyond the exponent of any number that is not 0 or infinite
+    if (std::from_chars(power.data(), power.data() + power.size(), n).ec == std::errc::result_out_of_range)
+      n = power.starts_with('-') ? -kMost : kMost;
+    exponent += std::clamp(n, -kMost, kMost);
+  }
+  auto operator<=>(const Decimal&) const = default;
+};
 
 // Reads the cells of a table: integers exactly, for integer dtypes, else numbers, rounded once.
 class Cells {
@@ -112,22 +134,43 @@ class Cells {
   std::errc parse(std::string_view cell) {
     if (dtype_ == DType::u64) return parse(cell, naturals_.emplace_back());
     if (is_whole_) return parse(cell, integers_.emplace_back());
-    return is_f64_ ? parse(cell, numbers_.emplace_back()) : parse_float(cell, floats_.emplace_back());
+    if (is_f64_) return parse_real(cell, numbers_.emplace_back());
+    float& number = floats_.emplace_back();
+    if (!is_half(real_of(dtype_))) return parse_real(cell, number);
+    double nearest = 0;
+    const std::errc error = parse_real(cell, nearest);
+    if (error == std::errc()) number = rounded_to_odd(nearest, cell);
+    return error;
   }
-  // Of f32, or for halves. What is too near 0 for a float is 0.
-  std::errc parse_float(std::string_view cell, float& number) const {
-    std::errc error = std::errc::result_out_of_range;
-    if (!is_half(real_of(dtype_))) error = parse(cell, number);
-    if (error != std::errc::result_out_of_range) return error;
-    double exact = 0;
-    error = parse(cell, exact);
-    number = is_half(real_of(dtype_)) ? rounded_to_odd(exact) : static_cast<float>(exact);
-    return error == std::errc() && std::isinf(number) && !std::isinf(exact) ? std::errc::result_out_of_range
-                                                                            : error;
+  // A float such that rounding it to a half is rounding the cell's number, to which `nearest` is the nearest
+  // double: where the number lies between two floats, the one whose last bit is 1.
+  float rounded_to_odd(double nearest, std::string_view cell) const {
+    const auto f = static_cast<float>(nearest);
+    const bool is_odd = std::bit_cast<std::uint32_t>(f) & 1, is_exact = f == nearest;
+    if (is_odd || std::isnan(f) || (is_exact && stored(f) == f)) return f;
+    constexpr int kMostDigits = 112;   // of a float
+    const std::partial_ordering order =
+        is_exact ? Decimal(cell) <=> Decimal(fmt::format("{:.{}e}", nearest, kMostDigits))
+                 : std::abs(nearest) <=> std::abs(static_cast<double>(f));
+    return order == 0 ? f : std::nextafter(f, order > 0 ? std::copysign(INFINITY, f) : 0.0f);
+  }
+  // What is too near 0 for a T is 0.
+  template <class T> static std::errc parse_real(std::string_view cell, T& number) {
+    const std::errc error = parse(cell, number);
+    if (error != std::errc::result_out_of_range || Decimal(cell).exponent > 0) return error;
+    number = cell.starts_with('-') ? T{-0.0} : T{0};
+    return {};
   }
   template <class T> static std::errc parse(std::string_view cell, T& number) {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-    return error == std::errc() && end != cell.data() + cell.size() ? std::errc::invalid_argument : error;
+    return end == cell.data() + cell.size() ? error : std::errc::invalid_argument;
+  }
+  // What a float of f32 or for a half is as an element.
+  float stored(float x) const {
+    std::byte element[4];
+    convert_elements(DType::f32, &x, real_of(dtype_), element, 1);
+    convert_elements(real_of(dtype_), element, DType::f32, &x, 1);
+    return x;
   }
   // Whether the last number is one of the dtype.
   bool fits() const {
@@ -135,11 +178,7 @@ class Cells {
     if (is_f64_) return true;
     if (!is_whole_) {
       const float x = floats_.back();
-      std::byte stored[4];
-      float back;
-      convert_elements(DType::f32, &x, real_of(dtype_), stored, 1);
-      convert_elements(real_of(dtype_), stored, DType::f32, &back, 1);
-      return std::isinf(x) || !std::isinf(back);
+      return std::isinf(x) || !std::isinf(stored(x));
     }
     const std::int64_t x = integers_.back();
     switch (dtype_) {

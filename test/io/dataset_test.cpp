@@ -311,12 +311,40 @@ TEST_CASE("csv: numbers are exact or an error", "[data][errors]") {
   CHECK(astype(loaded("1.000488281250001", DType::f16), DType::f64).at({0, 1}) == 1 + std::exp2(-10));
   CHECK(astype(loaded("1.000488281249999", DType::f16), DType::f64).at({0, 1}) == 1);
   CHECK(astype(loaded("1.003906250000001", DType::bf16), DType::f64).at({0, 1}) == 1 + std::exp2(-7));
+  // The same by less than the last bit of an f64, and in other ways to write numbers.
+  const std::string zeros(30, '0'), nines(30, '9');
+  const auto half = [&](const std::string& cell, DType t = DType::f16) {
+    return astype(loaded(cell, t), DType::f64).at({0, 1});
+  };
+  const double above = 1 + std::exp2(-10);
+  CHECK(half("1.00048828125") == 1);
+  CHECK(half("1.00048828125" + zeros) == 1);
+  CHECK(half("1.00048828125" + zeros + "1") == above);
+  CHECK(half("1.00048828124" + nines) == 1);
+  CHECK(half("-001.00048828125" + zeros + "1e+0") == -above);
+  CHECK(half("0.000000100048828125" + zeros + "1e7") == above);
+  CHECK(half("100048828125" + zeros + "1e-42") == above);
+  CHECK(half("100048828125" + zeros + "e-41") == 1);
+  CHECK(half("1.00146484375" + zeros + "1") == 1 + std::exp2(-9));   // here the middle is rounded up
+  CHECK(half("1.00146484374" + nines) == above);
+  CHECK(half("2.98023223876953125e-8") == 0);
+  CHECK(half("2.98023223876953125" + zeros + "1e-8") == std::exp2(-24));
+  CHECK(half("1.00390625" + zeros + "1", DType::bf16) == 1 + std::exp2(-7));
+  CHECK(half("1.00390624" + nines, DType::bf16) == 1);
+  CHECK(half("65519." + nines) == 65504);
   CHECK(loaded("inf", DType::f16).at({0, 1}) == INFINITY);
   CHECK(loaded("-1e-60", DType::f16).at({0, 1}) == 0);
   CHECK(loaded("1e-45", DType::f32).at({0, 1}) == std::numeric_limits<float>::denorm_min());
   CHECK(loaded("inf", DType::f32).at({0, 1}) == INFINITY);
   CHECK(loaded("1e39", DType::f64).at({0, 1}) == 1e39);
   CHECK(loaded("1e-60", DType::f32).at({0, 1}) == 0);
+  for (const DType t : {DType::f16, DType::f32, DType::f64}) {   // too near 0 for any of them
+    CHECK(std::signbit(loaded("-1e-99999999999999999999", t).at({0, 1})));
+    CHECK(message("1e-400x", t) == "is no number");
+    CHECK(message("1e400x", t) == "is no number");
+    CHECK(loaded("0." + std::string(400, '0') + "1", t).at({0, 1}) == 0);
+    CHECK(message("1e99999999999999999999", t) == "is out of the range of " + std::string(name_of(t)));
+  }
 }
 
 TEST_CASE("training log: a JSON object a line", "[data]") {
