@@ -103,11 +103,12 @@ struct Decimal {
 // Reads the cells of a table: integers exactly, for integer dtypes, else numbers, rounded once.
 class Cells {
  public:
-  Cells(const FileName& file, DType dtype)
+  Cells(const FileName& file, const CsvOptions& options)
       : file_(file),
-        dtype_(dtype),
-        is_whole_(!is_floating(dtype) && !is_complex(dtype)),
-        is_f64_(!is_whole_ && real_of(dtype) == DType::f64) {}
+        options_(options),
+        dtype_(options.dtype),
+        is_whole_(!is_floating(dtype_) && !is_complex(dtype_)),
+        is_f64_(!is_whole_ && real_of(dtype_) == DType::f64) {}
 
   void add(std::string_view cell, std::int64_t line, std::int64_t column) {
     const auto fail = [&](std::string_view what) {
@@ -115,13 +116,15 @@ class Cells {
       file_.fail(fmt::format("line {}: \"{}{}\" in column {} {}", line, cell.substr(0, kMost),
                              cell.size() > kMost ? "…" : "", column, what));
     };
+    const bool is_first = std::exchange(is_first_, false);
     const std::errc error = parse(cell);
     if (error == std::errc::result_out_of_range || (error == std::errc() && !fits()))
       fail(fmt::format("is out of the range of {}", name_of(dtype_)));
     if (error == std::errc()) return;
     double number = 0;
     const bool is_number = is_whole_ && parse(cell, number) != std::errc::invalid_argument;
-    fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_)) : "is no number");
+    fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_))
+                   : fmt::format("is no number{}", advice(cell, is_first)));
   }
   Tensor table(const Shape& shape) const {
     if (dtype_ == DType::u64) return detail::tensor_from(naturals_.data(), dtype_, shape, dtype_);
@@ -201,9 +204,18 @@ class Cells {
     }
   }
 
+  // The option that a file may need of which a cell is no number.
+  std::string advice(std::string_view cell, bool is_first) const {
+    for (const char c : std::string_view(";\t|"))
+      if (c != options_.separator && cell.find(c) != std::string_view::npos)
+        return fmt::format("; if '{}' separates, set .separator", c == '\t' ? "\\t" : std::string(1, c));
+    return is_first && !options_.has_header ? "; if the first line has names, set .has_header" : "";
+  }
+
   const FileName& file_;
+  const CsvOptions& options_;
   DType dtype_;
-  bool is_whole_, is_f64_;
+  bool is_whole_, is_f64_, is_first_ = true;
   std::vector<std::int64_t> integers_;
   std::vector<std::uint64_t> naturals_;   // of u64
   std::vector<double> numbers_;           // of f64 and c128
@@ -237,7 +249,7 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   const InputFile file({"load_csv", path});
   const std::string text = text_of(file);
   CsvTable table;
-  Cells cells(file.name(), options.dtype);
+  Cells cells(file.name(), options);
   std::int64_t columns = -1, rows = 0;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {

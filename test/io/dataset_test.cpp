@@ -228,7 +228,15 @@ TEST_CASE("csv: tables of numbers", "[data]") {
                 {.has_header = true}) == "no error");
   CHECK(load_csv(path, {.has_header = true}).names[0] == "a");
   CHECK(message("\x1f\x8b\x08\x00\x01") == "looks like gzip; decompress it first");
-  CHECK(message("\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 1 is no number");
+  CHECK(message("1,\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 2 is no number");
+  CHECK(message("\nlength,width\n1,2\n") ==
+        "line 2: \"length\" in column 1 is no number; if the first line has names, set .has_header");
+  CHECK(message("a,b\nc,d\n", {.has_header = true}) == "line 2: \"c\" in column 1 is no number");
+  CHECK(message("a;b\n1;2\n") ==
+        "line 1: \"a;b\" in column 1 is no number; if ';' separates, set .separator");
+  CHECK(message("a b,c\n1\t2,3\n", {.has_header = true, .dtype = DType::i32}) ==
+        "line 2: \"1\\x092\" in column 1 is no number; if '\\t' separates, set .separator");
+  CHECK(message("1;\"2;3\"\n", {.separator = ';'}) == "line 1: \"2;3\" in column 2 is no number");
   CHECK(message(std::string(1'000'000, 'x')).size() < 300);
 
   const auto names = [&](const std::string& header, char separator = ',') {
