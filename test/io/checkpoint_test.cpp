@@ -707,3 +707,32 @@ TEST_CASE("a folder keeps the last checkpoints", "[checkpoint]") {
   CHECK(message_of([] { CheckpointFolder("x", {.prefix = "a/b"}); }) ==
         "checkpoint_folder: the prefix has a slash: \"a/b\"");
 }
+
+TEST_CASE("checkpoints of several prefixes in a folder do not mix", "[checkpoint]") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint;
+  std::int64_t step = 0;
+  checkpoint.add("step", step);
+  const std::vector<std::string> prefixes = {"", "-", "run", "run-", "run1-", "run-2-", "run."};
+  const auto folder_of = [&](const std::string& prefix) {
+    return CheckpointFolder(folder.path(), {.keep_last = 2, .prefix = prefix});
+  };
+  for (step = 9; step < 13; ++step)
+    for (const std::string& prefix : prefixes)
+      folder_of(prefix).save(checkpoint, step);
+  for (const std::string& prefix : prefixes) {
+    INFO(prefix);
+    write_text(folder / (prefix + "3.safetensors.partial"), "x");
+  }
+  folder_of("run").save(checkpoint, 13);
+  CHECK(folder_of("run").steps() == std::vector<std::int64_t>{12, 13});
+  for (const std::string& prefix : prefixes) {
+    INFO(prefix);
+    if (prefix != "run") CHECK(folder_of(prefix).steps() == std::vector<std::int64_t>{11, 12});
+    CHECK(std::filesystem::exists(folder / (prefix + "3.safetensors.partial")) == (prefix != "run"));
+  }
+  for (const char* prefix : {"run1", "run-2", "0"})
+    CHECK(message_of<ArgumentError>([&] { folder_of(prefix); }) ==
+          std::string("checkpoint_folder: the prefix ends with a digit, like the steps behind it: \"") +
+              prefix + "\"; use one such as \"" + prefix + "-\"");
+}
