@@ -120,8 +120,9 @@ struct CheckpointFolderOptions {
 /// The checkpoints of one run: files such as step-100.safetensors in one folder.
 class TAPEDECK_EXPORT CheckpointFolder {
  public:
-  /// The folder is created when needed. Throws ArgumentError if keep_last is negative or the prefix contains
-  /// a slash.
+  /// The folder is created when needed, and may have the checkpoints of other prefixes. Throws ArgumentError
+  /// if keep_last is negative, or the prefix contains a slash or ends with a digit, which would be one of the
+  /// step.
   explicit CheckpointFolder(std::string folder, CheckpointFolderOptions options = {});
 
   /// Saves the checkpoint of a step ≥ 0, then removes all but the last `keep_last` and temporary files left

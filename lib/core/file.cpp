@@ -21,23 +21,52 @@ namespace {
 constexpr std::int64_t kWriteBackBytes = 8 << 20;
 
 // Opens and locks the file, and retries until the name still refers to the locked file: the previous holder
-// of the lock may have moved it.
-int open_locked(const std::string& partial, int flags, mode_t mode = 0666) {
+// of the lock may have moved it. Some file systems have no locks, which is no error; others, EBADF, have none
+// for files that are opened for reading.
+int open_locked(const std::string& partial, int flags, mode_t mode = 0) {
   for (;;) {
-    const int fd = open_file(partial, O_WRONLY | O_NOFOLLOW | flags, mode);
+    const int fd = open_file(partial, O_NOFOLLOW | flags, mode);
     if (fd < 0) return -1;
     struct stat opened, there;
-    const bool is_locked =
-        ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;   // some file systems have no locks
+    const bool is_locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || (errno != EWOULDBLOCK && errno != EBADF);
     const bool is_known = is_locked && ::fstat(fd, &opened) == 0;
     const bool is_there = is_known && ::stat(partial.c_str(), &there) == 0;
     if (is_there && opened.st_ino == there.st_ino && opened.st_dev == there.st_dev) return fd;
     const bool was_moved = is_there || (is_known && errno == ENOENT);
-    const int reason = is_locked ? errno : EWOULDBLOCK;
+    const int reason = errno;
     ::close(fd);
     if (was_moved) continue;
     errno = reason;
     return -1;
+  }
+}
+
+// Removes a temporary file that nobody is writing; false, with errno, if it cannot be removed. What is no
+// regular file stays. The temporary file of a read-only file is read-only, and is opened for reading.
+bool remove_unused(const std::string& partial) {
+  int fd = open_locked(partial, O_WRONLY);
+  if (fd < 0 && errno == EACCES) fd = open_locked(partial, O_RDONLY);
+  if (fd < 0) return errno == ENOENT;
+  struct stat s;
+  errno = EEXIST;
+  const bool ok = ::fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && ::unlink(partial.c_str()) == 0;
+  const int reason = errno;
+  ::close(fd);
+  errno = reason;
+  return ok;
+}
+
+// Makes and locks a temporary file. One that is there already may be of another user, or not writable, and is
+// not used again.
+int make_partial(const FileName& name, const std::string& partial, mode_t mode) {
+  for (;;) {
+    const int fd = open_locked(partial, O_WRONLY | O_CREAT | O_EXCL, mode);
+    if (fd >= 0) return fd;
+    const bool is_there = errno == EEXIST;
+    if (is_there && remove_unused(partial)) continue;
+    if (errno == EWOULDBLOCK) name.fail("is being written by someone else");
+    name.fail_with_errno(is_there ? fmt::format("cannot be written, as {} cannot be removed", partial)
+                                  : "cannot be written");
   }
 }
 
@@ -161,6 +190,17 @@ InputFile::InputFile(FileName name) : name_(std::move(name)) {
   name_.check();
   fd_ = open_file(name_.path, O_RDONLY);
   if (fd_ < 0) name_.fail_with_errno("cannot be opened");
+  measure();
+}
+InputFile::InputFile(FileName name, int fd)
+    : name_(std::move(name)), fd_(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+  if (fd_ < 0) name_.fail_with_errno("cannot be read");
+  measure();
+}
+InputFile::~InputFile() { ::close(fd_); }
+
+// Or closes what is no file.
+void InputFile::measure() {
   struct stat s;
   const bool known = ::fstat(fd_, &s) == 0;
   if (known && S_ISREG(s.st_mode)) {
@@ -171,7 +211,6 @@ InputFile::InputFile(FileName name) : name_(std::move(name)) {
   if (!known) name_.fail_with_errno("cannot be read");
   name_.fail("is no regular file");
 }
-InputFile::~InputFile() { ::close(fd_); }
 
 void InputFile::read(std::int64_t offset, void* to, std::int64_t n) const {
   for (auto* at = static_cast<char*>(to); n > 0;) {
@@ -187,16 +226,8 @@ OutputFile::OutputFile(FileName name)
     : name_(std::move(name)),
       target_(target_of(name_)),
       partial_(target_ + ".partial"),
-      fd_(open_locked(partial_, O_CREAT, mode_of(target_).value_or(0666))) {
-  if (fd_ < 0 && errno == EWOULDBLOCK) name_.fail("is being written by someone else");
-  if (fd_ < 0) name_.fail_with_errno("cannot be written");
+      fd_(make_partial(name_, partial_, mode_of(target_).value_or(0666))) {
   take_access(fd_, target_);
-  if (::ftruncate(fd_, 0) == 0) return;
-  const int reason = errno;
-  ::unlink(partial_.c_str());
-  ::close(fd_);
-  errno = reason;
-  name_.fail_with_errno("cannot be written");
 }
 
 OutputFile::~OutputFile() {
@@ -231,12 +262,6 @@ void OutputFile::commit() {
     name_.fail_with_errno("is in its place, but that may not be on the disk");
 }
 
-void remove_partial(const std::string& path) noexcept {
-  const std::string partial = path + ".partial";
-  const int fd = open_locked(partial, 0);
-  if (fd < 0) return;
-  ::unlink(partial.c_str());
-  ::close(fd);
-}
+void remove_partial(const std::string& path) noexcept { remove_unused(path + ".partial"); }
 
 }   // namespace tapedeck

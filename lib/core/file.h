@@ -29,6 +29,8 @@ std::string printable(std::string_view text);
 class InputFile {
  public:
   explicit InputFile(FileName name);
+  /// A file that is open for reading, whatever its path has come to name. The caller still closes `fd`.
+  InputFile(FileName name, int fd);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
@@ -39,12 +41,15 @@ class InputFile {
   void read(std::int64_t offset, void* to, std::int64_t n) const;
 
  private:
+  void measure();
+
   FileName name_;
   int fd_ = -1;
   std::int64_t size_ = 0;
 };
 
-/// Writes to a locked temporary file, the path plus ".partial". commit() syncs it to disk and renames it to
+/// Writes to a locked temporary file, the path plus ".partial"; one that a killed process has left is removed
+/// first. commit() syncs it to disk and renames it to
 /// the path; without commit() the previous file stays. The new file has the mode of the one that it replaces,
 /// and where the system allows it the owner and group. A symbolic link is followed, and stays. Fails where
 /// the path names a device, a pipe or a folder.

@@ -69,6 +69,13 @@ CheckpointFolder::CheckpointFolder(std::string folder, CheckpointFolderOptions o
                                options_.keep_last);
   if (options_.prefix.find('/') != std::string::npos)
     throw_error<ArgumentError>("checkpoint_folder: the prefix has a slash: \"{}\"", options_.prefix);
+  // Else run15 would be step 15 of "run" and step 5 of "run1", and one folder would remove the other's files.
+  if (const std::size_t end = options_.prefix.find_last_not_of("0123456789");
+      end + 1 != options_.prefix.size())
+    throw_error<ArgumentError>(
+        "checkpoint_folder: the prefix ends with a digit, like the steps behind it: \"{0}\"; use one such as "
+        "\"{0}-\"",
+        options_.prefix);
 }
 
 std::string CheckpointFolder::save(const Checkpoint& checkpoint, std::int64_t step,

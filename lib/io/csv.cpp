@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <compare>
 #include <utility>
 
 #include "core/cast.h"
@@ -70,22 +71,44 @@ class Row {
   std::string quoted_;
 };
 
-// A float such that rounding it to a type of fewer bits is rounding x: where x lies between two floats, the
-// one whose last bit is 1.
-float rounded_to_odd(double x) {
-  const auto f = static_cast<float>(x);
-  if (f == x || std::isnan(x) || (std::bit_cast<std::uint32_t>(f) & 1)) return f;
-  return std::nextafter(f, x > f ? INFINITY : -INFINITY);
-}
+// The absolute value of a decimal number that is not 0, exactly: 0.DIGITS times ten to the power of
+// `exponent`, where neither the first nor the last digit is 0. Members are compared in their order.
+struct Decimal {
+  std::int64_t exponent = 0;
+  std::string digits = {};
+
+  // A text that std::from_chars takes for a finite number.
+  explicit Decimal(std::string_view text) {
+    const std::size_t end = std::min(text.find_first_of("eE"), text.size());
+    bool is_behind_point = false;
+    for (const char c : text.substr(0, end)) {
+      if (c == '.') is_behind_point = true;
+      if (c < '0' || c > '9') continue;
+      if (c != '0' || !digits.empty()) digits += c;
+      if (!is_behind_point && !digits.empty()) ++exponent;
+      if (is_behind_point && digits.empty()) --exponent;
+    }
+    digits.resize(digits.find_last_not_of('0') + 1);
+    std::string_view power = text.substr(std::min(end + 1, text.size()));
+    if (power.starts_with('+')) power.remove_prefix(1);
+    std::int64_t n = 0;
+    constexpr std::int64_t kMost = 1 << 30;   // beyond the exponent of any number that is not 0 or infinite
+    if (std::from_chars(power.data(), power.data() + power.size(), n).ec == std::errc::result_out_of_range)
+      n = power.starts_with('-') ? -kMost : kMost;
+    exponent += std::clamp(n, -kMost, kMost);
+  }
+  auto operator<=>(const Decimal&) const = default;
+};
 
 // Reads the cells of a table: integers exactly, for integer dtypes, else numbers, rounded once.
 class Cells {
  public:
-  Cells(const FileName& file, DType dtype)
+  Cells(const FileName& file, const CsvOptions& options)
       : file_(file),
-        dtype_(dtype),
-        is_whole_(!is_floating(dtype) && !is_complex(dtype)),
-        is_f64_(!is_whole_ && real_of(dtype) == DType::f64) {}
+        options_(options),
+        dtype_(options.dtype),
+        is_whole_(!is_floating(dtype_) && !is_complex(dtype_)),
+        is_f64_(!is_whole_ && real_of(dtype_) == DType::f64) {}
 
   void add(std::string_view cell, std::int64_t line, std::int64_t column) {
     const auto fail = [&](std::string_view what) {
@@ -93,13 +116,15 @@ class Cells {
       file_.fail(fmt::format("line {}: \"{}{}\" in column {} {}", line, cell.substr(0, kMost),
                              cell.size() > kMost ? "…" : "", column, what));
     };
+    const bool is_first = std::exchange(is_first_, false);
     const std::errc error = parse(cell);
     if (error == std::errc::result_out_of_range || (error == std::errc() && !fits()))
       fail(fmt::format("is out of the range of {}", name_of(dtype_)));
     if (error == std::errc()) return;
     double number = 0;
     const bool is_number = is_whole_ && parse(cell, number) != std::errc::invalid_argument;
-    fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_)) : "is no number");
+    fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_))
+                   : fmt::format("is no number{}", advice(cell, is_first)));
   }
   Tensor table(const Shape& shape) const {
     if (dtype_ == DType::u64) return detail::tensor_from(naturals_.data(), dtype_, shape, dtype_);
@@ -112,22 +137,43 @@ class Cells {
   std::errc parse(std::string_view cell) {
     if (dtype_ == DType::u64) return parse(cell, naturals_.emplace_back());
     if (is_whole_) return parse(cell, integers_.emplace_back());
-    return is_f64_ ? parse(cell, numbers_.emplace_back()) : parse_float(cell, floats_.emplace_back());
+    if (is_f64_) return parse_real(cell, numbers_.emplace_back());
+    float& number = floats_.emplace_back();
+    if (!is_half(real_of(dtype_))) return parse_real(cell, number);
+    double nearest = 0;
+    const std::errc error = parse_real(cell, nearest);
+    if (error == std::errc()) number = rounded_to_odd(nearest, cell);
+    return error;
   }
-  // Of f32, or for halves. What is too near 0 for a float is 0.
-  std::errc parse_float(std::string_view cell, float& number) const {
-    std::errc error = std::errc::result_out_of_range;
-    if (!is_half(real_of(dtype_))) error = parse(cell, number);
-    if (error != std::errc::result_out_of_range) return error;
-    double exact = 0;
-    error = parse(cell, exact);
-    number = is_half(real_of(dtype_)) ? rounded_to_odd(exact) : static_cast<float>(exact);
-    return error == std::errc() && std::isinf(number) && !std::isinf(exact) ? std::errc::result_out_of_range
-                                                                            : error;
+  // A float such that rounding it to a half is rounding the cell's number, to which `nearest` is the nearest
+  // double: where the number lies between two floats, the one whose last bit is 1.
+  float rounded_to_odd(double nearest, std::string_view cell) const {
+    const auto f = static_cast<float>(nearest);
+    const bool is_odd = std::bit_cast<std::uint32_t>(f) & 1, is_exact = f == nearest;
+    if (is_odd || std::isnan(f) || (is_exact && stored(f) == f)) return f;
+    constexpr int kMostDigits = 112;   // of a float
+    const std::partial_ordering order =
+        is_exact ? Decimal(cell) <=> Decimal(fmt::format("{:.{}e}", nearest, kMostDigits))
+                 : std::abs(nearest) <=> std::abs(static_cast<double>(f));
+    return order == 0 ? f : std::nextafter(f, order > 0 ? std::copysign(INFINITY, f) : 0.0f);
+  }
+  // What is too near 0 for a T is 0.
+  template <class T> static std::errc parse_real(std::string_view cell, T& number) {
+    const std::errc error = parse(cell, number);
+    if (error != std::errc::result_out_of_range || Decimal(cell).exponent > 0) return error;
+    number = cell.starts_with('-') ? T{-0.0} : T{0};
+    return {};
   }
   template <class T> static std::errc parse(std::string_view cell, T& number) {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-    return error == std::errc() && end != cell.data() + cell.size() ? std::errc::invalid_argument : error;
+    return end == cell.data() + cell.size() ? error : std::errc::invalid_argument;
+  }
+  // What a float of f32 or for a half is as an element.
+  float stored(float x) const {
+    std::byte element[4];
+    convert_elements(DType::f32, &x, real_of(dtype_), element, 1);
+    convert_elements(real_of(dtype_), element, DType::f32, &x, 1);
+    return x;
   }
   // Whether the last number is one of the dtype.
   bool fits() const {
@@ -135,11 +181,7 @@ class Cells {
     if (is_f64_) return true;
     if (!is_whole_) {
       const float x = floats_.back();
-      std::byte stored[4];
-      float back;
-      convert_elements(DType::f32, &x, real_of(dtype_), stored, 1);
-      convert_elements(real_of(dtype_), stored, DType::f32, &back, 1);
-      return std::isinf(x) || !std::isinf(back);
+      return std::isinf(x) || !std::isinf(stored(x));
     }
     const std::int64_t x = integers_.back();
     switch (dtype_) {
@@ -162,9 +204,18 @@ class Cells {
     }
   }
 
+  // The option that a file may need of which a cell is no number.
+  std::string advice(std::string_view cell, bool is_first) const {
+    for (const char c : std::string_view(";\t|"))
+      if (c != options_.separator && cell.find(c) != std::string_view::npos)
+        return fmt::format("; if '{}' separates, set .separator", c == '\t' ? "\\t" : std::string(1, c));
+    return is_first && !options_.has_header ? "; if the first line has names, set .has_header" : "";
+  }
+
   const FileName& file_;
+  const CsvOptions& options_;
   DType dtype_;
-  bool is_whole_, is_f64_;
+  bool is_whole_, is_f64_, is_first_ = true;
   std::vector<std::int64_t> integers_;
   std::vector<std::uint64_t> naturals_;   // of u64
   std::vector<double> numbers_;           // of f64 and c128
@@ -198,7 +249,7 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   const InputFile file({"load_csv", path});
   const std::string text = text_of(file);
   CsvTable table;
-  Cells cells(file.name(), options.dtype);
+  Cells cells(file.name(), options);
   std::int64_t columns = -1, rows = 0;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {

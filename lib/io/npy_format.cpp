@@ -113,8 +113,7 @@ class DescriptionReader {
   }
   void read_shape() {
     need('(');
-    while (!take(')')) {
-      skip_space();
+    while (!take(')')) {   // which skips space
       std::int64_t d = 0;
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), d);
       if (error != std::errc() || d < 0) fail("has a shape that is no list of numbers from 0 on");

@@ -27,20 +27,17 @@ std::int64_t end_of_lines(const InputFile& file, std::int64_t end) {
   }
   return 0;
 }
-std::int64_t end_of_lines(const std::string& path) {
-  const InputFile file({"training_log", path});
-  return end_of_lines(file, file.size());
-}
+std::int64_t end_of_lines(const InputFile& file) { return end_of_lines(file, file.size()); }
 
 // Where a log goes on: behind its last line. What is no log is left as it is.
 struct Tail {
   std::int64_t begin;
   bool lacks_newline;   // a whole line does
 };
-Tail tail_of(const FileName& name) {
+Tail tail_of(const InputFile& file) {
   constexpr std::int64_t most = 1 << 20;
-  const InputFile file(name);
-  const std::int64_t end = end_of_lines(file, file.size()), n = file.size() - end;
+  const FileName& name = file.name();
+  const std::int64_t end = end_of_lines(file), n = file.size() - end;
   const auto text = [&](std::int64_t first, std::int64_t count) {
     std::string s(static_cast<std::size_t>(count), '\0');
     file.read(first, s.data(), count);
@@ -60,14 +57,15 @@ std::string json_of(const auto& value) {
   return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The file, for appending, and the folders it is in.
+// The file, for reading and appending, and the folders it is in. Other programs may rename it meanwhile, so
+// that it is not opened by its path again.
 int open_log(const FileName& name) {
   name.check();
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(name.path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   if (error) name.fail(fmt::format("its folder cannot be made: {}", error.message()));
-  const int file = open_file(name.path, O_WRONLY | O_APPEND | O_CREAT);
+  const int file = open_file(name.path, O_RDWR | O_APPEND | O_CREAT);
   if (file < 0) name.fail_with_errno("cannot be opened");
   return file;
 }
@@ -78,7 +76,7 @@ TrainingLog::TrainingLog(std::string path)
     : path_(std::move(path)), file_(open_log({"training_log", path_})) {
   try {
     const FileName name{"training_log", path_};
-    const Tail tail = tail_of(name);
+    const Tail tail = tail_of(InputFile(name, file_));
     if (tail.lacks_newline)
       append("\n");
     else if (::ftruncate(file_, tail.begin) != 0)
@@ -104,11 +102,11 @@ void TrainingLog::write(std::span<const LogField> fields) {
   append(line);
 }
 
-std::int64_t TrainingLog::size() const { return end_of_lines(path_); }
+std::int64_t TrainingLog::size() const { return end_of_lines(InputFile({"training_log", path_}, file_)); }
 
 void TrainingLog::truncate(std::int64_t size) {
   const FileName name{"training_log", path_};
-  const InputFile file(name);
+  const InputFile file(name, file_);
   if (size < 0 || size > file.size() || end_of_lines(file, size) != size)
     throw_error<ArgumentError>("training_log: {}: no line ends after {} of {} bytes; use what size() gave",
                                printable(path_), size, file.size());
@@ -119,7 +117,8 @@ void TrainingLog::truncate(std::int64_t size) {
 // A part of a line, which a full disk may leave, is removed by the next call.
 void TrainingLog::append(std::string_view line) {
   const FileName name{"training_log", path_};
-  if (broken_ && ::ftruncate(file_, end_of_lines(path_)) != 0) name.fail_with_errno("cannot be written");
+  if (broken_ && ::ftruncate(file_, end_of_lines(InputFile(name, file_))) != 0)
+    name.fail_with_errno("cannot be written");
   broken_ = false;
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t n = ::write(file_, rest.data(), rest.size());

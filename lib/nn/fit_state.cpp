@@ -36,7 +36,7 @@ std::vector<EpochReport> history_of(const SavedState& saved, std::int64_t epochs
   std::vector<EpochReport> history;
   if (epochs == 0) return history;
   for (const double steps : column(saved, "step", epochs))
-    history.push_back({.epoch = std::ssize(history), .steps = static_cast<std::int64_t>(steps)});
+    history.push_back({.epoch = std::ssize(history), .steps = whole_number("fit", "history/step", steps)});
   for (const std::string& name : names) {
     const std::vector<double> values = column(saved, name, epochs);
     for (std::size_t i = 0; i < history.size(); ++i)
@@ -82,18 +82,21 @@ Commit FitState::prepare_restore(const SavedState& saved) {
   FitPosition p = {
       .epoch = reader.count("epoch"), .batch = reader.count("batch"), .steps = reader.count("steps")};
   const std::int64_t saved_batches = reader.count("batches");
-  if (const double epoch = reader.scalar("best_epoch"); epoch >= 0)
-    p.best_epoch = static_cast<std::int64_t>(epoch);
+  if (const std::int64_t epoch = reader.count("best_epoch", -1); epoch >= 0) p.best_epoch = epoch;
   p.best = reader.scalar("best");
   p.waited = reader.count("waited");
   p.stopped = reader.count("stopped") > 0;
-  p.log_size = static_cast<std::int64_t>(reader.scalar("log_size"));
+  p.log_size = reader.count("log_size", -1);
   reader.end_scalars();
   if (p.batch > 0 && saved_batches != batches)
     throw_error<ArgumentError>(
         "fit: checkpoints: the last one is at batch {} of {}, and an epoch has {} now; use the data and the "
         "batch that it was made with, or another folder",
         p.batch, saved_batches, batches);
+  if (p.batch > batches)
+    throw_error<ArgumentError>("restore: batch of fit is {}, and an epoch has {}", p.batch, batches);
+  if (p.best_epoch >= p.epoch)
+    throw_error<ArgumentError>("restore: best_epoch of fit is {}, of {} epochs", *p.best_epoch, p.epoch);
   p.history = history_of(saved, p.epoch, names);
   p.best_values = best_values_of(saved);
   if (keeps_best && p.best_epoch && p.best_values.empty())

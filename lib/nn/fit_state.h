@@ -25,7 +25,7 @@ struct FitState {
 
   SavedState state() const;
   /// Throws ArgumentError where the saved training had other numbers, or another number of batches in the
-  /// epoch that it is in.
+  /// epoch that it is in, and for a state that no training can have.
   Commit prepare_restore(const SavedState& saved);
   bool may_have(std::string_view tensor) const;
 };

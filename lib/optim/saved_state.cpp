@@ -13,6 +13,13 @@ void check_kind(std::string_view kind, const SavedState& state) {
     throw_error<ArgumentError>("restore: the state is that of {}, not of {}", state.kind, kind);
 }
 
+std::int64_t whole_number(std::string_view object, std::string_view name, double n, std::int64_t least) {
+  if (!(n >= static_cast<double>(least) && n < 0x1p53 && n == std::floor(n)))
+    throw_error<ArgumentError>("restore: {} of {} is {}; use a whole number of {} or more", name, object, n,
+                               least);
+  return static_cast<std::int64_t>(n);
+}
+
 double StateReader::scalar(std::string_view name) {
   const auto at = std::find_if(state_.scalars.begin(), state_.scalars.end(),
                                [&](const SavedScalar& s) { return s.name == name; });
@@ -22,11 +29,8 @@ double StateReader::scalar(std::string_view name) {
   return at->value;
 }
 
-std::int64_t StateReader::count(std::string_view name) {
-  const double n = scalar(name);
-  if (!(n >= 0 && n < 0x1p53 && n == std::floor(n)))
-    throw_error<ArgumentError>("restore: {} of {} is {}; use a whole number of 0 or more", name, object_, n);
-  return static_cast<std::int64_t>(n);
+std::int64_t StateReader::count(std::string_view name, std::int64_t least) {
+  return whole_number(object_, name, scalar(name), least);
 }
 
 const Tensor& StateReader::tensor(std::string_view name) {

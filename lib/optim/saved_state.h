@@ -9,6 +9,9 @@ namespace tapedeck {
 /// Fails unless the state is of this kind, or does not say of which it is.
 void check_kind(std::string_view kind, const SavedState& state);
 
+/// A saved number as an integer. Fails unless it is a whole number of `least` or more, below 2^53.
+std::int64_t whole_number(std::string_view object, std::string_view name, double n, std::int64_t least = 0);
+
 /// Each function throws ArgumentError, which names the object, for what is missing, unknown or no such
 /// number; the constructor for the state of another kind of object.
 class StateReader {
@@ -18,8 +21,8 @@ class StateReader {
   }
 
   double scalar(std::string_view name);
-  /// A whole number of 0 or more.
-  std::int64_t count(std::string_view name);
+  /// A whole number of `least` or more.
+  std::int64_t count(std::string_view name, std::int64_t least = 0);
   const Tensor& tensor(std::string_view name);
   /// The end of the scalars, or of all: what was not asked for is unknown.
   void end_scalars() const;

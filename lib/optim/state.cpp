@@ -22,9 +22,7 @@ std::size_t find_scalar(const UpdateRule& rule, std::string_view name) {
 }
 
 void check_scalar(const UpdateRule& rule, std::size_t i, double value) {
-  if (i == kMaxScalars && !(value >= 0 && value < 0x1p53 && value == std::floor(value)))
-    throw_error<ArgumentError>("restore: {} of {} is {}; use a whole number of 0 or more", kIterations,
-                               rule.name, value);
+  if (i == kMaxScalars) whole_number(rule.name, kIterations, value);
 }
 
 void set_scalar(Scalars& scalars, std::int64_t& iterations, std::size_t i, double value) {

@@ -47,7 +47,8 @@ struct SavedSum {
     if (!place.defined() || place.dtype() != DType::i64 || place.size() != 1)
       throw_error<ArgumentError>("restore: gradient_accumulator: the place of {} is missing or no i64",
                                  detail::described(variable.cell()));
-    return place.item<std::int64_t>();
+    const std::string name = fmt::format("the place of {}", detail::described(variable.cell()));
+    return whole_number("gradient_accumulator", name, place.item());
   }
   Gradient gradient() const {
     if (values.defined() != indices.defined() || (values.defined() && sum.defined()))

@@ -498,6 +498,10 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
             "or a sum beside them");
   CHECK(restored("accumulator/w/place", Tensor()) ==
         refused + "\"accumulator\": gradient_accumulator: the place of variable \"w\" is missing or no i64");
+  for (const auto& [place, text] : {std::pair(std::int64_t{-1}, "-1"), {INT64_MAX, "9.223372036854776e+18"}})
+    CHECK(restored("accumulator/w/place", tensor(place)) ==
+          refused + "\"accumulator\": the place of variable \"w\" of gradient_accumulator is " + text +
+              "; use a whole number of 0 or more");
   CHECK(restored("scale/good", Tensor(), RestoreMode::partial) == "no error");
   CHECK(run.step == 77);
 }
@@ -704,6 +708,35 @@ TEST_CASE("a folder keeps the last checkpoints", "[checkpoint]") {
         "checkpoint_folder: keep_last is -1; use 0, for all, or more");
   CHECK(message_of([] { CheckpointFolder("x", {.prefix = "a/b"}); }) ==
         "checkpoint_folder: the prefix has a slash: \"a/b\"");
+}
+
+TEST_CASE("checkpoints of several prefixes in a folder do not mix", "[checkpoint]") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint;
+  std::int64_t step = 0;
+  checkpoint.add("step", step);
+  const std::vector<std::string> prefixes = {"", "-", "run", "run-", "run1-", "run-2-", "run."};
+  const auto folder_of = [&](const std::string& prefix) {
+    return CheckpointFolder(folder.path(), {.keep_last = 2, .prefix = prefix});
+  };
+  for (step = 9; step < 13; ++step)
+    for (const std::string& prefix : prefixes)
+      folder_of(prefix).save(checkpoint, step);
+  for (const std::string& prefix : prefixes) {
+    INFO(prefix);
+    write_text(folder / (prefix + "3.safetensors.partial"), "x");
+  }
+  folder_of("run").save(checkpoint, 13);
+  CHECK(folder_of("run").steps() == std::vector<std::int64_t>{12, 13});
+  for (const std::string& prefix : prefixes) {
+    INFO(prefix);
+    if (prefix != "run") CHECK(folder_of(prefix).steps() == std::vector<std::int64_t>{11, 12});
+    CHECK(std::filesystem::exists(folder / (prefix + "3.safetensors.partial")) == (prefix != "run"));
+  }
+  for (const char* prefix : {"run1", "run-2", "0"})
+    CHECK(message_of<ArgumentError>([&] { folder_of(prefix); }) ==
+          std::string("checkpoint_folder: the prefix ends with a digit, like the steps behind it: \"") +
+              prefix + "\"; use one such as \"" + prefix + "-\"");
 }
 
 }   // namespace checkpoint_test

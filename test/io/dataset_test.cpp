@@ -230,7 +230,15 @@ TEST_CASE("csv: tables of numbers", "[data]") {
                 {.has_header = true}) == "no error");
   CHECK(load_csv(path, {.has_header = true}).names[0] == "a");
   CHECK(message("\x1f\x8b\x08\x00\x01") == "looks like gzip; decompress it first");
-  CHECK(message("\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 1 is no number");
+  CHECK(message("1,\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 2 is no number");
+  CHECK(message("\nlength,width\n1,2\n") ==
+        "line 2: \"length\" in column 1 is no number; if the first line has names, set .has_header");
+  CHECK(message("a,b\nc,d\n", {.has_header = true}) == "line 2: \"c\" in column 1 is no number");
+  CHECK(message("a;b\n1;2\n") ==
+        "line 1: \"a;b\" in column 1 is no number; if ';' separates, set .separator");
+  CHECK(message("a b,c\n1\t2,3\n", {.has_header = true, .dtype = DType::i32}) ==
+        "line 2: \"1\\x092\" in column 1 is no number; if '\\t' separates, set .separator");
+  CHECK(message("1;\"2;3\"\n", {.separator = ';'}) == "line 1: \"2;3\" in column 2 is no number");
   CHECK(message(std::string(1'000'000, 'x')).size() < 300);
 
   const auto names = [&](const std::string& header, char separator = ',') {
@@ -313,12 +321,40 @@ TEST_CASE("csv: numbers are exact or an error", "[data][errors]") {
   CHECK(astype(loaded("1.000488281250001", DType::f16), DType::f64).at({0, 1}) == 1 + std::exp2(-10));
   CHECK(astype(loaded("1.000488281249999", DType::f16), DType::f64).at({0, 1}) == 1);
   CHECK(astype(loaded("1.003906250000001", DType::bf16), DType::f64).at({0, 1}) == 1 + std::exp2(-7));
+  // The same by less than the last bit of an f64, and in other ways to write numbers.
+  const std::string zeros(30, '0'), nines(30, '9');
+  const auto half = [&](const std::string& cell, DType t = DType::f16) {
+    return astype(loaded(cell, t), DType::f64).at({0, 1});
+  };
+  const double above = 1 + std::exp2(-10);
+  CHECK(half("1.00048828125") == 1);
+  CHECK(half("1.00048828125" + zeros) == 1);
+  CHECK(half("1.00048828125" + zeros + "1") == above);
+  CHECK(half("1.00048828124" + nines) == 1);
+  CHECK(half("-001.00048828125" + zeros + "1e+0") == -above);
+  CHECK(half("0.000000100048828125" + zeros + "1e7") == above);
+  CHECK(half("100048828125" + zeros + "1e-42") == above);
+  CHECK(half("100048828125" + zeros + "e-41") == 1);
+  CHECK(half("1.00146484375" + zeros + "1") == 1 + std::exp2(-9));   // here the middle is rounded up
+  CHECK(half("1.00146484374" + nines) == above);
+  CHECK(half("2.98023223876953125e-8") == 0);
+  CHECK(half("2.98023223876953125" + zeros + "1e-8") == std::exp2(-24));
+  CHECK(half("1.00390625" + zeros + "1", DType::bf16) == 1 + std::exp2(-7));
+  CHECK(half("1.00390624" + nines, DType::bf16) == 1);
+  CHECK(half("65519." + nines) == 65504);
   CHECK(loaded("inf", DType::f16).at({0, 1}) == INFINITY);
   CHECK(loaded("-1e-60", DType::f16).at({0, 1}) == 0);
   CHECK(loaded("1e-45", DType::f32).at({0, 1}) == std::numeric_limits<float>::denorm_min());
   CHECK(loaded("inf", DType::f32).at({0, 1}) == INFINITY);
   CHECK(loaded("1e39", DType::f64).at({0, 1}) == 1e39);
   CHECK(loaded("1e-60", DType::f32).at({0, 1}) == 0);
+  for (const DType t : {DType::f16, DType::f32, DType::f64}) {   // too near 0 for any of them
+    CHECK(std::signbit(loaded("-1e-99999999999999999999", t).at({0, 1})));
+    CHECK(message("1e-400x", t) == "is no number");
+    CHECK(message("1e400x", t) == "is no number");
+    CHECK(loaded("0." + std::string(400, '0') + "1", t).at({0, 1}) == 0);
+    CHECK(message("1e99999999999999999999", t) == "is out of the range of " + std::string(name_of(t)));
+  }
 }
 
 TEST_CASE("training log: a JSON object a line", "[data]") {
@@ -378,6 +414,23 @@ TEST_CASE("training log: lines after a size are taken back", "[data]") {
               " of 22 bytes; use what size() gave");
   log.truncate(0);
   CHECK(text_of(path).empty());
+}
+
+TEST_CASE("training log: a log is the file that was opened, whatever its path has come to name", "[data]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.jsonl";
+  TrainingLog log(path);
+  log.write({{"step", 1}});
+  const std::int64_t one = log.size();
+  std::filesystem::rename(path, folder / "old");   // as by a program that rotates logs
+  log.write({{"step", 2}});
+  CHECK(log.size() == 22);
+  write_text(path, "{}\n");
+  log.write({{"step", 3}});
+  CHECK(log.size() == 33);
+  log.truncate(one);
+  CHECK(text_of(folder / "old") == "{\"step\":1}\n");
+  CHECK(text_of(path) == "{}\n");
 }
 
 }   // namespace dataset_test

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +132,64 @@ TEST_CASE("a file in the place of another has its mode and owner", "[files]") {
     }
   }
   ::umask(mask);
+}
+
+// What a killed process has left is read-only where the file is. Root may write everywhere, so that the
+// second time another user does it.
+TEST_CASE("a temporary file that nobody is writing is removed, whatever its mode", "[files]") {
+  const mode_t mask = ::umask(022);
+  for (const bool is_other_user : {false, true})
+    for (const Writer& w : writers()) {
+      CAPTURE(w.op, is_other_user);
+      const TemporaryFolder folder;
+      const std::string path = folder / "x", partial = path + ".partial";
+      const bool changes_user = is_other_user && ::geteuid() == 0;
+      if (changes_user) {
+        fs::permissions(folder.path(), fs::perms::all);
+        REQUIRE(::seteuid(12345) == 0);
+      }
+      write_text(partial, "what a killed process has left");
+      const bool is_read_only = ::chmod(partial.c_str(), 0400) == 0;
+      const int held = ::open(partial.c_str(), O_RDONLY | O_CLOEXEC);
+      const bool is_locked = ::flock(held, LOCK_EX | LOCK_NB) == 0;
+      const std::string refused = message_of<FileError>([&] { w.save(path); });
+      const std::string kept = text_of(partial);
+      ::close(held);
+      const std::string saved = message_of<FileError>([&] { w.save(path); });
+      if (changes_user) REQUIRE(::seteuid(0) == 0);
+      CHECK((is_read_only && is_locked));
+      CHECK(refused == w.op + (": " + path) + ": is being written by someone else");
+      CHECK(kept == "what a killed process has left");
+      CHECK(saved == "no error");
+      CHECK((fs::status(path).permissions() & fs::perms::mask) == fs::perms{0644});
+      CHECK(w.load(path).to_vector() == std::vector<double>{1, 2});
+      CHECK(folder.files() == 1);
+    }
+  ::umask(mask);
+}
+
+TEST_CASE("what is no file stays where the temporary file would be", "[files][errors]") {
+  for (const Writer& w : writers()) {
+    INFO(w.op);
+    const TemporaryFolder folder;
+    const std::string path = folder / "x", partial = path + ".partial";
+    const std::string begin =
+        w.op + (": " + path) + ": cannot be written, as " + partial + " cannot be removed: ";
+    fs::create_directory(partial);
+    CHECK(message_of<FileError>([&] { w.save(path); }) == begin + "Is a directory");
+    fs::remove(partial);
+    write_text(folder / "other", "x");
+    fs::create_symlink("other", partial);
+    CHECK(message_of<FileError>([&] { w.save(path); }) == begin + "Too many levels of symbolic links");
+    fs::remove(partial);
+    REQUIRE(mkfifo(partial.c_str(), 0600) == 0);
+    const int reader = ::open(partial.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    CHECK(message_of<FileError>([&] { w.save(path); }) == begin + "File exists");
+    ::close(reader);
+    CHECK(fs::is_fifo(partial));
+    CHECK(text_of(folder / "other") == "x");
+    CHECK(folder.files() == 2);
+  }
 }
 
 TEST_CASE("whatever writes leaves devices, pipes and folders as they are, and says so", "[files][errors]") {

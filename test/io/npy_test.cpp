@@ -114,6 +114,9 @@ TEST_CASE("npy: byte orders, memory orders and ways to write the header", "[npy]
   CHECK(loaded.message(npy("{'descr': '?', 'fortran_order': False, 'shape': ()}", "\1")) ==
         "is of NumPy's dtype '?', which tensors here cannot be; use astype before saving it");
 
+  CHECK(loaded.described("'<f4'", "( 0 ,\n3 )") == "no error");
+  CHECK(load_npy(loaded.path).shape() == Shape{0, 3});
+
   // Swapping axes while reading records nothing.
   GradientTape tape({.persistent = true});
   CHECK(loaded.described("'<f4'", "(1, 2)", std::string(8, '\0'), "True") == "no error");

@@ -4,7 +4,11 @@
 
 #include <unistd.h>
 #include <complex>
+#include <cstdio>
 #include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <nlohmann/json.hpp>
 
@@ -32,6 +36,19 @@ std::string file_of(const std::string& header, const std::string& data) {
   const std::uint64_t length = header.size();
   std::memcpy(text.data(), &length, 8);
   return text + header + data;
+}
+
+std::string digits_of(const std::string& text) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  return digits;
+}
+/// A file as of this library, with the checksum of its header, whatever that says.
+std::string own_file(const std::string& notes, const std::string& tensors, const std::string& data) {
+  const std::string begin = R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":")",
+                    end = "\"" + notes + "}" + tensors + "}";
+  return file_of(begin + digits_of(begin + std::string(16, '0') + end) + end, data);
 }
 
 struct Loaded {
@@ -269,6 +286,43 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
              Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
   CHECK_THAT(message_of<FileError>([&] { load_safetensors("/dev/zero"); }),
              Catch::Matchers::EndsWith("is no regular file"));
+}
+
+// A header whose own checksum is right can be hostile as well.
+TEST_CASE("safetensors: notes of this library are checked", "[safetensors][errors]") {
+  Loaded loaded;
+  const std::string bytes = std::string(14, '\0') + "\xf0\x3f" + std::string(16, '\0');   // 0 and 1
+  struct File {
+    std::string note = "c128", dtype = "F64", shape = "2";
+    std::size_t n = 16;
+    std::string checksum = {};   // of the bytes, if empty
+  };
+  const auto message = [&](const File& f) {
+    const std::string data = bytes.substr(0, f.n), sum = f.checksum.empty() ? digits_of(data) : f.checksum;
+    return loaded.message(own_file((f.note.empty() ? "" : ",\"tapedeck.dtype:w\":\"" + f.note + "\"") +
+                                       ",\"tapedeck.xxh3:w\":\"" + sum + "\"",
+                                   ",\"w\":{\"dtype\":\"" + f.dtype + "\",\"shape\":[" + f.shape +
+                                       "],\"data_offsets\":[0," + std::to_string(f.n) + "]}",
+                                   data));
+  };
+  CHECK(message({}) == "no error");
+  CHECK(load_safetensors(loaded.path).at("w").item<std::complex<double>>() == std::complex<double>(0, 1));
+  CHECK(message({.note = ""}) == "no error");
+  CHECK(load_safetensors(loaded.path).at("w").spec() == Spec{DType::f64, {2}});
+  CHECK(message({.shape = "2,1,2", .n = 32}) == "no error");
+  CHECK(load_safetensors(loaded.path).at("w").spec() == Spec{DType::c128, {2, 1}});
+  const std::string none = "tensor \"w\": is noted as c128 in the header and is none";
+  CHECK(message({.dtype = "F32", .n = 8}) == none);
+  CHECK(message({.shape = "", .n = 8}) == none);
+  CHECK(message({.shape = "1", .n = 8}) == none);
+  CHECK(message({.shape = "3", .n = 24}) == none);
+  CHECK(message({.shape = "2,1"}) == none);
+  CHECK(message({.note = "c64"}) == "tensor \"w\": is noted as c64 in the header and is none");
+  for (const char* checksum : {"1", "000000000000000g", "00000000000000000", "0x00000000000000"})
+    CHECK(message({.checksum = checksum}) == "tensor \"w\": its checksum is not 16 hexadecimal digits");
+  CHECK(message({.checksum = digits_of("")}) == "tensor \"w\" is damaged: its checksum differs");
+  CHECK(loaded.message(own_file("", R"(,"w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})", "")) ==
+        "tensor \"w\" has no checksum");
 }
 
 TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {

@@ -548,6 +548,46 @@ TEST_CASE("fit: checkpoints of another training are refused", "[fit][checkpoint]
       "known; leave it out, or use another folder");
 }
 
+TEST_CASE("fit: a checkpoint with a state that no training has changes nothing",
+          "[fit][checkpoint][errors]") {
+  const TemporaryFolder folder;
+  const auto train = [&](const Network& network, std::int64_t epochs) {
+    Adam adam;
+    nn::fit(network, squared_error, adam, data_of(40),
+            {.epochs = epochs,
+             .batch = 8,
+             .checkpoints = {{.folder = folder.path()}},
+             .progress = nn::FitProgress::silent});
+  };
+  train(Network(), 2);
+  const std::string path = CheckpointFolder(folder.path()).latest().value();
+  const NamedTensors whole = load_safetensors(path);
+  const auto refused = [&](const std::string& name, const Tensor& x) {
+    NamedTensors changed = whole;
+    changed[name] = x;
+    save_safetensors(path, changed);
+    const Network network;
+    const Tensor before = network.kernel.value();
+    const std::string message = message_of<FileError>([&] { train(network, 3); }),
+                      begin = "restore: " + path + ": \"fit\": ";
+    CHECK(network.kernel.value().to_vector() == before.to_vector());
+    return message.starts_with(begin) ? message.substr(begin.size()) : message;
+  };
+  const auto number = [](double n) { return tensor(n, DType::f64); };
+  CHECK(refused("fit/best_epoch", number(0.5)) ==
+        "best_epoch of fit is 0.5; use a whole number of -1 or more");
+  CHECK(refused("fit/best_epoch", number(1e300)) ==
+        "best_epoch of fit is 1e+300; use a whole number of -1 or more");
+  CHECK(refused("fit/best_epoch", number(2)) == "best_epoch of fit is 2, of 2 epochs");
+  CHECK(refused("fit/log_size", number(-2)) == "log_size of fit is -2; use a whole number of -1 or more");
+  CHECK(refused("fit/log_size", number(NAN)) == "log_size of fit is nan; use a whole number of -1 or more");
+  CHECK(refused("fit/batch", number(6)) == "batch of fit is 6, and an epoch has 5");
+  CHECK(refused("fit/history/step", tensor({5.0, INFINITY}, DType::f64)) ==
+        "history/step of fit is inf; use a whole number of 0 or more");
+  save_safetensors(path, whole);
+  train(Network(), 3);
+}
+
 namespace {
 
 /// What f writes to standard error.
