@@ -208,6 +208,8 @@ class RankCommunicator final : public Communicator {
   enum class During { pass, step };
   Plan agree(Plan plan, During during = During::step) {
     const std::string what = plan.name;
+    plan.options = fmt::format("bucket_bytes {}, reduction {}", options_.bucket_bytes,
+                               options_.reduction == LossReduction::mean ? "mean" : "sum");
     plan.sent = during == During::step && traffic_.early;
     for (const int c : tree_.children)
       plan.merge(Plan::of(receive_text(c, what)), rank_, c);

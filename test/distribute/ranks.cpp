@@ -265,9 +265,10 @@ int overlap(const Ranks& ranks) {
 int main(int, char** argv) try {
   const std::string mode = argv[1];
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
-  const bool neighbour = rank && *rank == '2';   // alone is impatient: the first to give up ends the job
-  const Ranks ranks(
-      {.timeout_seconds = mode.starts_with("silent") && neighbour ? 2.0 : 50.0, .bucket_bytes = 100});
+  const bool neighbour = rank && *rank == '2';   // has other options: the first to give up ends the job
+  const Ranks ranks({.reduction = mode == "reduction" && neighbour ? LossReduction::sum : LossReduction::mean,
+                     .timeout_seconds = mode.starts_with("silent") && neighbour ? 2.0 : 50.0,
+                     .bucket_bytes = mode == "bucket_bytes" && neighbour ? 200 : 100});
   if (mode == "train")
     return compare(ranks, 5, [](const auto& r) { return train(r); }) ||
            compare(ranks, 24, [](const auto& r) { return change(r); }) ||

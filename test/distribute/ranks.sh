@@ -25,6 +25,8 @@ for count in 2 4; do job "$count" overlap; done
 ends_with shape 'apply_gradients: variable "dense/kernel" f32[4] of checksum'
 ends_with shape 'on rank 2 is variable "dense/kernel" f32[3] of checksum'
 ends_with value 'apply_gradients: variable "dense/kernel" f32[3] of checksum'
+ends_with bucket_bytes 'apply_gradients: rank 2 has the options bucket_bytes 200, reduction mean; rank 3 has bucket_bytes 100, reduction mean; use the same on all ranks'
+ends_with reduction 'apply_gradients: rank 2 has the options bucket_bytes 100, reduction sum; rank 3 has bucket_bytes 100, reduction mean; use the same on all ranks'
 ends_with throws 'ranks: rank 3 has failed: out of data'
 ends_with throws_outside 'out of place'
 ends_with misfit 'ranks: rank 3 has failed: apply_gradients: rank 3: the gradient does not fit variable "dense/kernel": gradient is f32[5], variable is f32[3]'
