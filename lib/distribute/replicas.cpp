@@ -207,8 +207,7 @@ class ThreadCommunicator final : public Communicator {
   }
 
   Tensor sum(const Tensor& own, const Collective& collective) override {
-    if (!own.defined())
-      throw_error<ArgumentError>("{}: replica {}: x is undefined", collective.name, replica_.index);
+    check_term(own, collective.name, "replica", replica_.index);
     Tensor sum;
     const Term term{own, sum, collective};
     group_.synchronize(replica_.index, {collective.name, collective.kind, collective.of, &term, sum_all});

@@ -30,6 +30,7 @@ ends_with reduction 'apply_gradients: rank 2 has the options bucket_bytes 100, r
 ends_with throws 'ranks: rank 3 has failed: out of data'
 ends_with throws_outside 'out of place'
 ends_with misfit 'ranks: rank 3 has failed: apply_gradients: rank 3: the gradient does not fit variable "dense/kernel": gradient is f32[5], variable is f32[3]'
+ends_with bool_sum 'ranks: rank 3 has failed: sum_over_replicas: rank 3: x is bool[3]; use astype'
 ends_with ends 'rank 2 calls this while rank 3 calls the end of run'
 ends_with silent 'ranks: rank 2 has waited 2 s for rank 3 at "apply_gradients"'
 ends_with silent_in_step 'at "dense/kernel"; it may have ended'

@@ -245,6 +245,30 @@ TEST_CASE("halves are added up in f32, and rounded once", "[threads][half]") {
   }
 }
 
+// test/distribute/ranks.cpp sums the same on ranks.
+TEST_CASE("replicas sum all dtypes but bool", "[threads]") {
+  for (int t = 0; t < kDTypes; ++t) {
+    const DType dtype = static_cast<DType>(t);
+    Tensor sum;
+    const auto run = [&] {
+      Replicas(2).run([&](Replica r) {
+        const Tensor all = sum_over_replicas(full({3}, r.index + 1.0, dtype));
+        if (r.index == 0) sum = all;
+      });
+    };
+    CAPTURE(name_of(dtype));
+    if (dtype == DType::boolean) {
+      CHECK(message_of<DTypeError>(run) == "sum_over_replicas: replica 0: x is bool[3]; use astype");
+      continue;
+    }
+    run();
+    CHECK(sum.dtype() == dtype);
+    CHECK((is_complex(dtype) ? real(sum) : sum).at({2}) == 3);
+  }
+  CHECK(message_of<ArgumentError>([&] { Replicas(2).run([](Replica) { sum_over_replicas(Tensor()); }); }) ==
+        "sum_over_replicas: replica 0: x is undefined");
+}
+
 TEST_CASE(
     "sparse gradients of replicas are joined, dense beside sparse ones are added, and none counts as zero",
     "[threads]") {
