@@ -391,6 +391,33 @@ TEST_CASE("a replica has variables of its own with SkipAggregation", "[threads]"
   CHECK(copy.value().item() == 1 - 8);
 }
 
+TEST_CASE("a network that a replica makes for itself is not trained by all", "[threads]") {
+  GradientDescent descent({.learning_rate = 1.0});
+  const auto train = [&](int count) {
+    Replicas(count).run([&](Replica r) {
+      const Variable own(tensor(3.0), {.name = "w" + std::to_string(r.index)});
+      descent.minimize([&] { return own * own; });
+    });
+  };
+  CHECK(message_of<GradientError>([&] { train(2); }) ==
+        "apply_gradients: variable \"w0\" was made by replica 0, and no other replica trains it; make "
+        "variables before run, or step with SkipAggregation");
+  CHECK(descent.iterations() == 0);
+  train(1);
+  CHECK(descent.iterations() == 1);
+
+  std::optional<Variable> made;   // by one replica, for all
+  Replicas(2).run([&](Replica r) {
+    if (r.index == 0) made.emplace(tensor(3.0));
+    sum_over_replicas(tensor(0.0));   // waits for it
+    descent.minimize([&] { return *made * *made; });
+  });
+  CHECK(made->value().item() == -3);
+  const Variable other(tensor(1.0));   // made is one of an earlier run, which a replica may list alone
+  Replicas(2).run([&](Replica r) { descent.apply_gradients({{tensor(2.0), r.index == 0 ? *made : other}}); });
+  CHECK(made->value().item() == -5);
+}
+
 TEST_CASE("tapes of the calling thread and persistent tapes of replicas do not see the step", "[threads]") {
   const Variable v(tensor(2.0));
   GradientTape outer({.persistent = true});
