@@ -34,11 +34,12 @@ std::string rounding_unless_lower(const Objective& objective, const Point& p) {
 // is right where one of three steps agrees with it, and not where two agree with each other alone; near a
 // minimum the slope can be too small for either.
 std::string why_stuck(Objective& objective, const Point& p) {
+  const double size = norm(p.g);
   bool some_finite = false;
   double last = std::nan("");   // the change over the step before, for 1 by the gradient
   for (const double above_rounding : {1e3, 1e5, 1e7}) {
     const double promised = above_rounding * objective.rounding(p);
-    const double ratio = change(objective, p, promised / dot(p.g, p.g)) / promised;
+    const double ratio = change(objective, p, promised / size / size) / promised;
     if (are_near(1, ratio)) return rounding_unless_lower(objective, p);
     if (are_near(last, ratio))
       return fmt::format(
