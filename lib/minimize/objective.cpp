@@ -83,8 +83,11 @@ std::vector<Tensor> Objective::unpack(std::span<const double> x) const {
 }
 
 double Objective::value_and_gradient(std::span<const double> x, std::span<double> g) {
+  const std::vector<Tensor> parts = unpack(x);
+  pack(parts, g);
+  if (!std::isfinite(norm(g))) return std::nan("");
   ++evaluations_;
-  const auto [value, gradients] = f_.call(unpack(x));
+  const auto [value, gradients] = f_.call(parts);
   const StopRecording unrecorded;
   if (!value.defined()) throw_error<ArgumentError>("{}: the function returns an undefined tensor", caller_);
   if (value.shape().ndim() > 0)

@@ -21,7 +21,7 @@ class Objective {
 
   std::size_t size() const { return start_.size(); }
 
-  /// The value, and the gradient into g; zeros where it is none.
+  /// The value, and the gradient into g; zeros where it is none. NaN where x is not finite in its dtypes.
   double value_and_gradient(std::span<const double> x, std::span<double> g);
   /// Evaluates the start; throws where the value or the gradient is not finite, and where no gradient reaches
   /// x.

@@ -58,6 +58,44 @@ TEST_CASE("minimizers shorten steps that lead to NaN or infinity", "[minimizers]
   }
 }
 
+// As a function of where() may have it.
+TEST_CASE("where x is not finite there is no minimum", "[minimizers]") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto f = [](const Tensor& x) {   // no curvature: Newton's step has no end
+      return sum(
+          where(less(abs(x), std::numeric_limits<double>::infinity()), x, full(x.shape(), -1e30, x.dtype())));
+    };
+    for (const Minimum& m : minima_of(f, tensor({3.0, -2.0}, dtype))) {
+      CAPTURE(m.reason, m.x[0]);
+      CHECK(std::isfinite(sum(m.x[0]).item()));
+      CHECK(m.value < -10);
+    }
+  }
+}
+
+TEST_CASE("one wrong gradient does not end in a wrong minimum", "[minimizers]") {
+  for (const double wrong : {1e20, -1e20, 1e200, std::numeric_limits<double>::infinity()})
+    for (int when = 2; when < 8; ++when) {
+      int calls = 0;
+      const auto f = [&](const Tensor& x) {
+        Tensor here;
+        {
+          const StopRecording unrecorded;
+          here = x * 1.0;
+        }
+        const Tensor value = sum(square(square(x - 3.0)) + square(x));
+        return ++calls == when ? value + sum((x - here) * wrong) : value;
+      };
+      for (const Minimum& m : minima_of(f, tensor({30.0, -2.0}, DType::f64))) {
+        CAPTURE(wrong, when, m.reason, m.x[0]);
+        CHECK(std::isfinite(sum(m.x[0]).item()));
+        CHECK((m.value < 3000 || m.reason.starts_with("no step lowers the value, which does not follow")));
+        CHECK(m.value < 531000);   // of the start
+        calls = 0;
+      }
+    }
+}
+
 TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
   SECTION("rounding") {
     const auto f = [](const Tensor& x) { return 1e8 + sum(square(x - 1.0)); };
