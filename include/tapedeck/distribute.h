@@ -105,7 +105,8 @@ TAPEDECK_EXPORT Tensor scale_loss(const Tensor& loss);
 TAPEDECK_EXPORT bool is_loss_scaled();
 /// The sum of x over all replicas, for example of losses or counts; all replicas must call it. Outside
 /// replicas it returns x. Added in the same tree order as gradients, and halves in f32. Not differentiated.
-/// Throws ShapeError or DTypeError on every replica if their x differ in shape or dtype.
+/// Throws ShapeError or DTypeError on every replica if their x differ in shape or dtype, and DTypeError for
+/// bool.
 TAPEDECK_EXPORT Tensor sum_over_replicas(const Tensor& x);
 
 /// While it exists, the thread does not act as a replica: apply_gradients takes a local step with the given

@@ -52,12 +52,13 @@ TAPEDECK_EXPORT ValueAndGrad value_and_grad_of(std::string_view caller, Traced f
 }   // namespace detail
 
 /// Newton's method by conjugate gradients, for a function of tensors that gives a scalar: each step solves
-/// with the Hessian as far as it pays, by products with it alone, follows a direction of negative curvature
-/// no further, and is shortened until the value falls enough; where it never does, a step goes along the
-/// negative gradient. Nocedal and Wright, Numerical Optimization, 2nd edition, algorithm 7.1. Memory: that of
-/// a gradient, twice. x is f32 or f64 and is computed with in f64 between calls of f. Throws ArgumentError
-/// for a value or gradient at the start that is not finite, where no gradient reaches x, for options out of
-/// range, DTypeError, ShapeError for a value that is no scalar, and what f throws.
+/// with the Hessian as far as it pays, or until it meets a direction of negative curvature, by products with
+/// it alone, and is shortened until the value falls enough; where it never does, a step goes along the
+/// negative gradient. Nocedal and Wright, Numerical Optimization, 2nd edition, algorithm 7.1. The Hessian is
+/// never formed: a product with it takes up to three times the memory of a gradient of f, and the method
+/// keeps a dozen vectors of f64 as long as x. x is f32 or f64 and is computed with in f64 between calls of f.
+/// Throws ArgumentError for a value or gradient at the start that is not finite, where no gradient reaches x,
+/// for options out of range, DTypeError, ShapeError for a value that is no scalar, and what f throws.
 template <detail::Differentiable F>
 Minimum minimize_newton(const F& f, const std::vector<Tensor>& x, const NewtonOptions& options = {}) {
   return detail::minimize_newton(detail::traced("minimize_newton", f), x, options);

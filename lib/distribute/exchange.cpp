@@ -136,8 +136,9 @@ bool Exchange::has_drained(int rank, std::size_t count) {
 }
 
 Exchange::Wait Exchange::waits_for() const {
-  if (up_ < buckets_.size()) return {up_, children_[buckets_[up_].added].rank};
-  if (down_ < buckets_.size()) return {down_, parent_[0].rank};
+  if (up_ < buckets_.size() && buckets_[up_].added < children_.size())
+    return {up_, children_[buckets_[up_].added].rank};
+  if (down_ < buckets_.size() && !parent_.empty()) return {down_, parent_[0].rank};
   return {buckets_.size() - 1, -1};
 }
 

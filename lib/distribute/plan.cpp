@@ -43,6 +43,9 @@ std::string difference(const Plan& own, const Plan& other, int rank, int from) {
   if (own.name != other.name)
     return fmt::format("{}: rank {} calls this while rank {} calls {}; {}", own.name, rank, from, other.name,
                        advice);
+  if (own.options != other.options)
+    return fmt::format("{}: rank {} has the options {}; rank {} has {}; use the same on all ranks", own.name,
+                       rank, own.options, from, other.options);
   if (own.subjects.size() != other.subjects.size())
     return fmt::format("{}: rank {} has {} variables, rank {} has {}; {}", own.name, rank,
                        own.subjects.size(), from, other.subjects.size(), advice);
@@ -57,7 +60,7 @@ std::string difference(const Plan& own, const Plan& other, int rank, int from) {
 
 std::string Plan::bytes() const {
   Writer w;
-  for (const std::string* s : {&name, &kinds, &min_kinds, &error})
+  for (const std::string* s : {&name, &options, &kinds, &min_kinds, &error})
     w.put(*s);
   w.put(static_cast<std::int64_t>(subjects.size()));
   for (const std::string& s : subjects)
@@ -73,7 +76,7 @@ std::string Plan::bytes() const {
 Plan Plan::of(std::string bytes) {
   Reader r(std::move(bytes));
   Plan p;
-  for (std::string* s : {&p.name, &p.kinds, &p.min_kinds, &p.error})
+  for (std::string* s : {&p.name, &p.options, &p.kinds, &p.min_kinds, &p.error})
     *s = r.text();
   p.subjects.resize(static_cast<std::size_t>(r.number()));
   for (std::string& s : p.subjects)

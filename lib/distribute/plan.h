@@ -13,6 +13,7 @@ enum Kind : char { kNone, kSlices, kDense };
 /// The plan of one rank or, merged, of several: what they agree on, or the error if they differ.
 struct Plan {
   std::string name = {};
+  std::string options = {};                 // of the ranks; the same on all ranks
   std::vector<std::string> subjects = {};   // what the operation works on; the same on all ranks
   std::string kinds = {}, min_kinds = {};   // Kind of each subject; maximum and minimum over ranks
   std::string error = {};

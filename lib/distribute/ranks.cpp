@@ -18,6 +18,7 @@
 #include "core/storage.h"
 #include "distribute/exchange.h"
 #include "distribute/plan.h"
+#include "distribute/sum.h"
 #include "io/checksum.h"
 #include "op/recorder.h"
 #include "optim/communicator.h"
@@ -91,9 +92,7 @@ class RankCommunicator final : public Communicator {
   }
 
   Tensor sum(const Tensor& own, const Collective& collective) override {
-    if (!own.defined()) throw_error<ArgumentError>("{}: rank {}: x is undefined", collective.name, rank_);
-    if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64)
-      throw_error<DTypeError>("{}: x is {}; use astype", collective.name, own.spec());
+    check_term(own, collective.name, "rank", rank_);
     const std::string dense(1, kDense);
     agree({.name = std::string(collective.name),
            .subjects = {fmt::format("x {}", own.spec())},
@@ -208,6 +207,8 @@ class RankCommunicator final : public Communicator {
   enum class During { pass, step };
   Plan agree(Plan plan, During during = During::step) {
     const std::string what = plan.name;
+    plan.options = fmt::format("bucket_bytes {}, reduction {}", options_.bucket_bytes,
+                               options_.reduction == LossReduction::mean ? "mean" : "sum");
     plan.sent = during == During::step && traffic_.early;
     for (const int c : tree_.children)
       plan.merge(Plan::of(receive_text(c, what)), rank_, c);

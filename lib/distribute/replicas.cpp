@@ -3,6 +3,7 @@
 // read what a step changes without a lock.
 #include "tapedeck/distribute.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "op/recorder.h"
 #include "optim/communicator.h"
 #include "optim/master.h"
+#include "tape/variable.h"
 #include "tapedeck/operators.h"
 
 namespace tapedeck {
@@ -189,6 +191,10 @@ class Group {
 };
 
 class ThreadCommunicator final : public Communicator {
+  struct Step {
+    const StepTogether& together;
+    std::uint64_t replica;   // its number
+  };
   struct Term {
     const Tensor& x;
     Tensor& sum;
@@ -203,12 +209,12 @@ class ThreadCommunicator final : public Communicator {
     const std::string caller = fmt::format("apply_gradients: replica {}", replica_.index);
     for (const GradientAndVariable& p : own.pairs)
       if (p.gradient.defined()) own.check(p, caller);
-    group_.synchronize(replica_.index, {"apply_gradients", "optimizer", own.optimizer, &own, step_all});
+    const Step step{own, number()};
+    group_.synchronize(replica_.index, {"apply_gradients", "optimizer", own.optimizer, &step, step_all});
   }
 
   Tensor sum(const Tensor& own, const Collective& collective) override {
-    if (!own.defined())
-      throw_error<ArgumentError>("{}: replica {}: x is undefined", collective.name, replica_.index);
+    check_term(own, collective.name, "replica", replica_.index);
     Tensor sum;
     const Term term{own, sum, collective};
     group_.synchronize(replica_.index, {collective.name, collective.kind, collective.of, &term, sum_all});
@@ -218,7 +224,7 @@ class ThreadCommunicator final : public Communicator {
  private:
   static void step_all(std::span<const Contribution* const> contributions) {
     const auto of = [&](std::size_t i) -> const StepTogether& {
-      return *static_cast<const StepTogether*>(contributions[i]->own);
+      return static_cast<const Step*>(contributions[i]->own)->together;
     };
     std::vector<std::span<const GradientAndVariable>> pairs;
     for (std::size_t i = 0; i < contributions.size(); ++i) {
@@ -227,11 +233,30 @@ class ThreadCommunicator final : public Communicator {
             "apply_gradients: replica {} has another global_step than replica 0; use one for all", i);
       pairs.push_back(of(i).pairs);
     }
+    for (std::size_t i = 0; i < contributions.size(); ++i)
+      check_shared(pairs, i, static_cast<const Step*>(contributions[i]->own)->replica);
     const auto sums = [&] {
       const RecordingScope unrecorded(nullptr);
       return sum_pairs(pairs);
     }();
     of(0).apply(sums);
+  }
+
+  // A variable that a replica has made is one of a network of its own unless another replica lists it, too.
+  static void check_shared(std::span<const std::span<const GradientAndVariable>> pairs, std::size_t i,
+                           std::uint64_t number) {
+    for (const auto& [gradient, variable] : pairs[i]) {
+      if (pairs.size() == 1 || variable.cell().replica != number) continue;
+      const auto lists = [&v = variable](std::span<const GradientAndVariable> all) {
+        return std::any_of(all.begin(), all.end(),
+                           [&](const GradientAndVariable& p) { return p.variable == v; });
+      };
+      if (std::count_if(pairs.begin(), pairs.end(), lists) == 1)
+        throw_error<GradientError>(
+            "apply_gradients: {} was made by replica {}, and no other replica trains it; make variables "
+            "before run, or step with SkipAggregation",
+            detail::described(variable.cell()), i);
+    }
   }
 
   static void sum_all(std::span<const Contribution* const> contributions) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/format.h"
 #include "optim/master.h"
 
 namespace tapedeck {
@@ -34,6 +35,12 @@ Gradient sum_in_tree(std::vector<Gradient> parts) {
       parts[i] = aggregate(std::move(two));
     }
   return parts.empty() ? Gradient() : std::move(parts[0]);
+}
+
+void check_term(const Tensor& x, std::string_view caller, std::string_view who, int index) {
+  if (!x.defined()) throw_error<ArgumentError>("{}: {} {}: x is undefined", caller, who, index);
+  if (x.dtype() == DType::boolean)
+    throw_error<DTypeError>("{}: {} {}: x is {}; use astype", caller, who, index, x.spec());
 }
 
 std::vector<GradientAndVariable> sum_pairs(std::span<const std::span<const GradientAndVariable>> replicas) {

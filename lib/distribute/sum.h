@@ -9,6 +9,9 @@ namespace tapedeck {
 /// is dense, sparse ones are made dense first.
 Gradient sum_in_tree(std::vector<Gradient> parts);
 
+/// Throws unless sums over replicas take x. `who` is "replica" or "rank", of this index.
+void check_term(const Tensor& x, std::string_view caller, std::string_view who, int index);
+
 /// One pair per variable, in order of first appearance, replica by replica; a variable that a replica lists
 /// several times has as many pairs. Undefined or missing gradients count as zero; if all are, the sum is
 /// undefined.

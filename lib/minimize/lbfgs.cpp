@@ -23,23 +23,17 @@ std::span<const double> values(const double* x, int n) { return {x, static_cast<
 // the one before has seen.
 class Lbfgs {
  public:
-  Lbfgs(Objective& objective, const LbfgsOptions& options)
-      : objective_(objective), options_(options), x_(nullptr, lbfgs_free) {
+  Lbfgs(Objective& objective, const LbfgsOptions& options) : objective_(objective), x_(nullptr, lbfgs_free) {
     lbfgs_parameter_init(&parameters_);
     parameters_.m = options.history;
-    parameters_.epsilon = options.tolerance;
+    parameters_.epsilon = 0;   // arrive() ends the run
   }
 
   Minimum run() {
     at_ = objective_.begin();
-    objective_.note(m_, at_);
+    objective_.arrive(m_, at_);
     while (m_.reason.empty())
-      if (m_.converged)
-        m_.reason = "the gradient is small";
-      else if (m_.iterations == options_.max_iterations)
-        m_.reason = "max_iterations";
-      else
-        go_on();
+      go_on();
     return std::move(m_);
   }
 
@@ -52,15 +46,6 @@ class Lbfgs {
     if (thrown_) std::rethrow_exception(thrown_);
     objective_.note(m_, at_);
     switch (status) {
-      case LBFGS_STOP:
-        m_.reason = "stopped by progress";
-        break;
-      case LBFGS_ALREADY_MINIMIZED:   // by a norm of x that is rounded otherwise
-        m_.converged = true;
-        break;
-      case LBFGS_SUCCESS:
-      case LBFGSERR_MAXIMUMITERATION:
-        break;
       case LBFGSERR_OUTOFMEMORY:
         throw std::bad_alloc();
       case LBFGSERR_MAXIMUMSTEP:
@@ -76,10 +61,9 @@ class Lbfgs {
   // Along the negative gradient, too. That the search has seen a lower value makes it a step all the same.
   void search_failed_at(const Point& from) {
     if (!is_lower(m_.value, from.value)) m_.reason = why_stuck(objective_, from);
-    objective_.note(m_, from);
-    if (!m_.reason.empty()) return;
+    if (!m_.reason.empty()) return objective_.note(m_, from);
     ++m_.iterations;
-    if (options_.progress && !options_.progress(m_)) m_.reason = "stopped by progress";
+    objective_.arrive(m_, from);
   }
 
   int call_library() {
@@ -89,11 +73,7 @@ class Lbfgs {
     std::ranges::copy(at_.x, x_.get());
     is_start_ = true;
     done_before_ = m_.iterations;
-    parameters_.max_iterations = options_.max_iterations - m_.iterations;
-    // The first step is of length 1, and later ones are of 1 times their direction.
-    const double first = 1 / std::sqrt(dot(at_.g, at_.g));
-    parameters_.min_step = 1e-20 * std::min(1.0, first);
-    parameters_.max_step = 1e20 * std::max(1.0, first);
+    unit_ = unit_of(norm(at_.g));
     return lbfgs(n, x_.get(), nullptr, &Lbfgs::evaluate, &Lbfgs::progress, this, &parameters_);
   }
 
@@ -116,47 +96,52 @@ class Lbfgs {
 
   double evaluate(std::span<const double> x, std::span<double> g) {
     if (std::exchange(is_start_, false)) {
-      std::ranges::copy(at_.g, g.begin());
-      return at_.value;
+      next_ = at_;
+    } else {
+      next_.x.assign(x.begin(), x.end());
+      next_.value = objective_.value_and_gradient(x, next_.g);
     }
-    const double value = objective_.value_and_gradient(x, g);
-    return is_finite(value, g) ? value : barrier(x, g);
+    for (std::size_t i = 0; i < g.size(); ++i)
+      g[i] = next_.g[i] / unit_;
+    const double value = next_.value / unit_;
+    return is_finite(value, g) && std::isfinite(dot(g, g)) ? value : barrier(x, g);
   }
 
-  // The library's search computes with all values that it is given. Where they are not finite it is told that
-  // the value has risen by as much as the slope promised it would fall, and it tries a shorter step.
+  // The library's search computes with all values that it is given. Where they, or the gradient's squares,
+  // are not finite it is told that the value has risen by as much as the slope promised it would fall, and it
+  // tries a shorter step.
   double barrier(std::span<const double> x, std::span<double> g) const {
     double promised = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      promised += at_.g[i] * (x[i] - at_.x[i]);
-      g[i] = -at_.g[i];
+      g[i] = -at_.g[i] / unit_;
+      promised -= g[i] * (x[i] - at_.x[i]);
     }
-    return at_.value + (std::isfinite(promised) ? std::abs(promised) : 1.0);
+    return at_.value / unit_ + (std::isfinite(promised) ? std::abs(promised) : 1.0);
   }
 
-  static int progress(void* instance, const double* x, const double* g, double value, double, double, double,
-                      int n, int k, int) noexcept {
+  static int progress(void* instance, const double*, const double*, double, double, double, double, int,
+                      int k, int) noexcept {
     Lbfgs& run = *static_cast<Lbfgs*>(instance);
     try {
-      return run.progress({{x, x + n}, {g, g + n}, value}, k) ? 0 : LBFGS_STOP;
+      run.progress(k);
     } catch (...) {
       run.thrown_ = std::current_exception();
-      return LBFGS_STOP;
     }
+    return run.thrown_ || !run.m_.reason.empty() ? LBFGS_STOP : 0;
   }
 
-  bool progress(Point next, int k) {
-    at_ = std::move(next);
-    objective_.note(m_, at_);
+  // A search ends at the point that it has evaluated last.
+  void progress(int k) {
+    at_ = next_;
     m_.iterations = done_before_ + k;
-    return !options_.progress || options_.progress(m_);
+    objective_.arrive(m_, at_);
   }
 
   Objective& objective_;
-  const LbfgsOptions& options_;
   lbfgs_parameter_t parameters_;
   std::unique_ptr<double, void (*)(double*)> x_;
-  Point at_;   // where the search that is under way begins
+  Point at_, next_;   // where the search that is under way begins, and what it has evaluated last
+  double unit_ = 1;   // of the values and gradients that the library computes with, whose squares it takes
   bool is_start_ = false;
   int done_before_ = 0;   // iterations of the runs before
   Minimum m_;

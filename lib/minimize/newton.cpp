@@ -33,28 +33,16 @@ class Newton {
 
   Minimum run() {
     at_ = objective_.begin();
-    objective_.note(m_, at_);
-    while (!done()) {
+    objective_.arrive(m_, at_);
+    while (m_.reason.empty()) {
       if (!search(direction()) && !search(downhill()) && is_stuck()) break;
       ++m_.iterations;
-      objective_.note(m_, at_);
-      if (options_.progress && !options_.progress(m_)) {
-        m_.reason = "stopped by progress";
-        break;
-      }
+      objective_.arrive(m_, at_);
     }
     return std::move(m_);
   }
 
  private:
-  bool done() {
-    if (m_.converged)
-      m_.reason = "the gradient is small";
-    else if (m_.iterations == options_.max_iterations)
-      m_.reason = "max_iterations";
-    return m_.converged || m_.iterations == options_.max_iterations;
-  }
-
   // Otherwise goes on from the lower point that it has found.
   bool is_stuck() {
     m_.reason = why_stuck(objective_, at_);
@@ -72,18 +60,24 @@ class Newton {
     return h;
   }
 
-  // The step p with H p = -g, so nearly that Newton's fast convergence near the minimum is kept.
+  // The step p with H p = -g, so nearly that Newton's fast convergence near the minimum is kept. r and d are
+  // in units of the gradient, so that their squares neither overflow nor underflow.
   Vector direction() {
-    const double enough = std::min(0.5, std::sqrt(m_.gradient_norm)) * m_.gradient_norm;
-    Vector p(at_.g.size()), r = at_.g, d(at_.g.size());
+    const double unit = unit_of(m_.gradient_norm);
+    const double enough = std::min(0.5, std::sqrt(m_.gradient_norm)) * (m_.gradient_norm / unit);
+    Vector p(at_.g.size()), r(at_.g.size()), d(at_.g.size());
+    add(1 / unit, at_.g, r);
     add(-1, r, d);
     double rr = dot(r, r);
     for (int k = 0; k < options_.max_products; ++k) {
       const Vector h = product(d);
       const double curvature = dot(d, h);
-      if (!(curvature > 0)) return k == 0 ? d : p;
+      if (!(curvature > 0)) {
+        if (k == 0) add(unit * std::abs(rr / curvature), d, p);
+        break;
+      }
       const double a = rr / curvature;
-      add(a, d, p);
+      add(a * unit, d, p);
       add(a, h, r);
       const double next = dot(r, r);
       if (std::sqrt(next) <= enough) break;

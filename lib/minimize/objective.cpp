@@ -1,5 +1,6 @@
 #include "minimize/objective.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -20,7 +21,19 @@ double epsilon_of(DType dtype) {
 bool is_lower(double a, double b) { return a < b - 1e-15 * std::abs(b); }
 
 bool is_finite(double value, std::span<const double> g) {
-  return std::isfinite(value) && std::isfinite(dot(g, g));
+  return std::isfinite(value) && std::isfinite(norm(g));
+}
+
+double unit_of(double x) { return std::ldexp(1.0, std::clamp(std::ilogb(x), -1022, 1022)); }
+
+double norm(std::span<const double> v) {
+  double largest = 0, sum = 0;
+  for (const double e : v)
+    largest = std::max(largest, std::abs(e));
+  const double unit = unit_of(largest);
+  for (const double e : v)
+    sum += e / unit * (e / unit);
+  return unit * std::sqrt(sum);
 }
 
 double dot(std::span<const double> a, std::span<const double> b) {
@@ -29,7 +42,7 @@ double dot(std::span<const double> a, std::span<const double> b) {
 
 Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<Tensor>& x,
                      const MinimizeOptions& options)
-    : caller_(caller), f_(std::move(f)), epsilon_(epsilon_of(DType::f64)), tolerance_(options.tolerance) {
+    : caller_(caller), f_(std::move(f)), epsilon_(epsilon_of(DType::f64)), options_(options) {
   if (!f_.call) throw_error<ArgumentError>("{}: the function is empty", caller);
   if (!(options.tolerance >= 0))
     throw_error<ArgumentError>("{}: tolerance is {}; use 0 or more", caller, options.tolerance);
@@ -70,8 +83,11 @@ std::vector<Tensor> Objective::unpack(std::span<const double> x) const {
 }
 
 double Objective::value_and_gradient(std::span<const double> x, std::span<double> g) {
+  const std::vector<Tensor> parts = unpack(x);
+  pack(parts, g);
+  if (!std::isfinite(norm(g))) return std::nan("");
   ++evaluations_;
-  const auto [value, gradients] = f_.call(unpack(x));
+  const auto [value, gradients] = f_.call(parts);
   const StopRecording unrecorded;
   if (!value.defined()) throw_error<ArgumentError>("{}: the function returns an undefined tensor", caller_);
   if (value.shape().ndim() > 0)
@@ -103,7 +119,7 @@ const Point& Objective::begin() {
   if (!is_finite(value, g))
     throw_error<ArgumentError>(
         "{}: at the start the value is {}, the gradient's norm {}; use a start where both are finite",
-        caller_, value, std::sqrt(dot(g, g)));
+        caller_, value, norm(g));
   if (!has_gradient_)
     throw_error<ArgumentError>(
         "{}: no gradient reaches x; compute the value from the function's argument by ops, not by item() or "
@@ -116,9 +132,19 @@ void Objective::note(Minimum& m, const Point& p) const {
   const Point& noted = is_lower(best_.value, p.value) ? best_ : p;
   m.x = unpack(noted.x);
   m.value = noted.value;
-  m.gradient_norm = std::sqrt(dot(noted.g, noted.g));
+  m.gradient_norm = norm(noted.g);
   m.evaluations = evaluations_;
-  m.converged = m.gradient_norm <= tolerance_ * std::max(1.0, std::sqrt(dot(noted.x, noted.x)));
+  m.converged = m.gradient_norm <= options_.tolerance * std::max(1.0, norm(noted.x));
+}
+
+void Objective::arrive(Minimum& m, const Point& p) const {
+  note(m, p);
+  if (m.iterations > 0 && options_.progress && !options_.progress(m))
+    m.reason = "stopped by progress";
+  else if (m.converged)
+    m.reason = "the gradient is small";
+  else if (m.iterations == options_.max_iterations)
+    m.reason = "max_iterations";
 }
 
 // Each number of x is rounded, and then the value.

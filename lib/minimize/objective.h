@@ -21,7 +21,7 @@ class Objective {
 
   std::size_t size() const { return start_.size(); }
 
-  /// The value, and the gradient into g; zeros where it is none.
+  /// The value, and the gradient into g; zeros where it is none. NaN where x is not finite in its dtypes.
   double value_and_gradient(std::span<const double> x, std::span<double> g);
   /// Evaluates the start; throws where the value or the gradient is not finite, and where no gradient reaches
   /// x.
@@ -35,6 +35,9 @@ class Objective {
   /// Fills in x, the value, the norm of the gradient and whether it has converged: for p, or for the best
   /// point where that is lower.
   void note(Minimum& m, const Point& p) const;
+  /// The same where a run begins, m.iterations being 0, or an iteration ends. Calls progress after an
+  /// iteration, and fills in the reason where the run ends here.
+  void arrive(Minimum& m, const Point& p) const;
 
   /// How far rounding may change the value near p.
   double rounding(const Point& p) const;
@@ -46,12 +49,17 @@ class Objective {
   std::vector<double> start_;
   Point best_;
   double epsilon_;   // of the least precise dtype of x and the value
-  double tolerance_;
+  const MinimizeOptions& options_;
   int evaluations_ = 0;
   bool has_gradient_ = false;   // at the last point
 };
 
 bool is_finite(double value, std::span<const double> g);
+/// The largest power of two up to x that is a normal number, as its reciprocal is. To divide by it rounds
+/// nothing.
+double unit_of(double x);
+/// Euclidean; its squares neither overflow nor underflow.
+double norm(std::span<const double> v);
 double dot(std::span<const double> a, std::span<const double> b);
 
 }   // namespace tapedeck

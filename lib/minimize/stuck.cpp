@@ -8,17 +8,38 @@
 namespace tapedeck {
 namespace {
 
-// The change of the value over a step from p of `length` times the gradient, by a central difference, which
-// the curvature does not change; NaN where a value is not finite.
-double change(Objective& objective, const Point& p, double length) {
+struct Change {
+  double slope;   // half the difference of the values at both ends, which the curvature does not change
+  double rise;    // of the mean of both above the value between them
+};
+
+// Over steps from p of ± `length` times the gradient; NaN where a value is not finite.
+Change change(Objective& objective, const Point& p, double length) {
   std::vector<double> x(p.x.size()), g(p.x.size());
   const auto value = [&](double by) {
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] = p.x[i] + by * p.g[i];
     const double there = objective.value_and_gradient(x, g);
-    return is_finite(there, g) ? there : std::nan("");
+    return is_finite(there, g) ? there - p.value : std::nan("");
   };
-  return (value(length) - value(-length)) / 2;
+  const double up = value(length), down = value(-length);
+  return {(up - down) / 2, (up + down) / 2};
+}
+
+// Whether the value has a minimum at p along the gradient, as far as rounding lets it tell. Over a step that
+// is long enough to be seen, and no longer, it must rise on both sides as a parabola does, not as at a kink:
+// over a quarter of the step by a sixteenth, not by a quarter. The parabola's least value is lower than that
+// at p by slope² / (4 rise), be the slope the measured one or the gradient's.
+bool is_minimum(Objective& objective, const Point& p) {
+  const double rounding = objective.rounding(p), size = norm(p.g);
+  double length = 1e3 * rounding / size / size;
+  const auto is_seen = [&](const Change& c) { return c.rise >= 100 * rounding && c.rise <= 1e4 * rounding; };
+  Change whole = change(objective, p, length);
+  for (int k = 0; k < 20 && !is_seen(whole); ++k)
+    whole = change(objective, p, length *= whole.rise < 100 * rounding ? 4 : 0.25);
+  const double slope = std::max(std::abs(whole.slope), length * size * size);
+  return is_seen(whole) && slope / whole.rise * slope / 4 <= 10 * rounding &&
+         change(objective, p, length / 4).rise <= whole.rise / 8;
 }
 
 bool are_near(double a, double b) { return std::abs(a - b) <= 0.1 * std::max(1.0, std::abs(a)); }
@@ -31,14 +52,16 @@ std::string rounding_unless_lower(const Objective& objective, const Point& p) {
 }   // namespace
 
 // The change over a short step is lost in rounding, that over a long one is not the slope's. So the gradient
-// is right where one of three steps agrees with it, and not where two agree with each other alone; near a
-// minimum the slope can be too small for either.
+// is right where one of three steps agrees with it, and not where two agree with each other alone. Near a
+// minimum the slope can be too small for either, or the steps so long that two agree by chance.
 std::string why_stuck(Objective& objective, const Point& p) {
+  if (is_minimum(objective, p)) return rounding_unless_lower(objective, p);
+  const double size = norm(p.g);
   bool some_finite = false;
   double last = std::nan("");   // the change over the step before, for 1 by the gradient
   for (const double above_rounding : {1e3, 1e5, 1e7}) {
     const double promised = above_rounding * objective.rounding(p);
-    const double ratio = change(objective, p, promised / dot(p.g, p.g)) / promised;
+    const double ratio = change(objective, p, promised / size / size).slope / promised;
     if (are_near(1, ratio)) return rounding_unless_lower(objective, p);
     if (are_near(last, ratio))
       return fmt::format(

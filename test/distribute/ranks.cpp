@@ -168,6 +168,21 @@ template <class R> std::vector<double> change(const R& replicas) {
   return result;
 }
 
+/// Sums of each dtype that has arithmetic; those of the small integers wrap.
+template <class R> std::vector<double> sums(const R& replicas) {
+  std::vector<double> result;
+  replicas.run([&](Replica r) {
+    for (int t = 0; t < kDTypes; ++t) {
+      const DType dtype = static_cast<DType>(t);
+      if (dtype == DType::boolean) continue;
+      const Tensor sum = sum_over_replicas(full({3}, 100.0 + r.index, dtype));
+      if (sum.dtype() != dtype) throw std::runtime_error("a sum has another dtype than its terms");
+      if (r.index == 0) result.push_back((is_complex(dtype) ? real(sum) : sum).at({2}));
+    }
+  });
+  return result;
+}
+
 template <class Train> int compare(const Ranks& ranks, std::size_t sums, const Train& train) {
   std::vector<double> here = train(ranks), there = train(Replicas(ranks.count(), {.threads = 1}));
   if (ranks.replica().index != 0)
@@ -265,13 +280,15 @@ int overlap(const Ranks& ranks) {
 int main(int, char** argv) try {
   const std::string mode = argv[1];
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
-  const bool neighbour = rank && *rank == '2';   // alone is impatient: the first to give up ends the job
-  const Ranks ranks(
-      {.timeout_seconds = mode.starts_with("silent") && neighbour ? 2.0 : 50.0, .bucket_bytes = 100});
+  const bool neighbour = rank && *rank == '2';   // has other options: the first to give up ends the job
+  const Ranks ranks({.reduction = mode == "reduction" && neighbour ? LossReduction::sum : LossReduction::mean,
+                     .timeout_seconds = mode.starts_with("silent") && neighbour ? 2.0 : 50.0,
+                     .bucket_bytes = mode == "bucket_bytes" && neighbour ? 200 : 100});
   if (mode == "train")
     return compare(ranks, 5, [](const auto& r) { return train(r); }) ||
            compare(ranks, 24, [](const auto& r) { return change(r); }) ||
-           compare(ranks, 0, [](const auto& r) { return halves(r); });
+           compare(ranks, 0, [](const auto& r) { return halves(r); }) ||
+           compare(ranks, kDTypes - 1, [](const auto& r) { return sums(r); });
   if (mode == "overlap") return overlap(ranks);
   if (mode == "save") return save(ranks, argv[2]), 0;
   if (mode == "restore") return restore(ranks, argv[2], argv[3] ? std::stoi(argv[3]) : -1);
@@ -288,6 +305,7 @@ int main(int, char** argv) try {
         if (mode == "dies") _exit(9);
         if (mode == "ends") return;
         if (mode == "silent") sleep(600);
+        if (mode == "bool_sum") sum_over_replicas(full({3}, 1, DType::boolean));
         if (mode == "misfit") descent.apply_gradients({{ones({5}), v}});
       }
       const auto in_pass = [&](const Tensor&) {   // when the gradient of `first` is being sent

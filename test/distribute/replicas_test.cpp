@@ -247,6 +247,30 @@ TEST_CASE("halves are added up in f32, and rounded once", "[threads][half]") {
   }
 }
 
+// test/distribute/ranks.cpp sums the same on ranks.
+TEST_CASE("replicas sum all dtypes but bool", "[threads]") {
+  for (int t = 0; t < kDTypes; ++t) {
+    const DType dtype = static_cast<DType>(t);
+    Tensor sum;
+    const auto run = [&] {
+      Replicas(2).run([&](Replica r) {
+        const Tensor all = sum_over_replicas(full({3}, r.index + 1.0, dtype));
+        if (r.index == 0) sum = all;
+      });
+    };
+    CAPTURE(name_of(dtype));
+    if (dtype == DType::boolean) {
+      CHECK(message_of<DTypeError>(run) == "sum_over_replicas: replica 0: x is bool[3]; use astype");
+      continue;
+    }
+    run();
+    CHECK(sum.dtype() == dtype);
+    CHECK((is_complex(dtype) ? real(sum) : sum).at({2}) == 3);
+  }
+  CHECK(message_of<ArgumentError>([&] { Replicas(2).run([](Replica) { sum_over_replicas(Tensor()); }); }) ==
+        "sum_over_replicas: replica 0: x is undefined");
+}
+
 TEST_CASE(
     "sparse gradients of replicas are joined, dense beside sparse ones are added, and none counts as zero",
     "[threads]") {
@@ -367,6 +391,33 @@ TEST_CASE("a replica has variables of its own with SkipAggregation", "[threads]"
   kFour.run([&](Replica) { outer.minimize([&] { return v * v; }); });
   CHECK(v.value().item() == 1 - 8);
   CHECK(copy.value().item() == 1 - 8);
+}
+
+TEST_CASE("a network that a replica makes for itself is not trained by all", "[threads]") {
+  GradientDescent descent({.learning_rate = 1.0});
+  const auto train = [&](int count) {
+    Replicas(count).run([&](Replica r) {
+      const Variable own(tensor(3.0), {.name = "w" + std::to_string(r.index)});
+      descent.minimize([&] { return own * own; });
+    });
+  };
+  CHECK(message_of<GradientError>([&] { train(2); }) ==
+        "apply_gradients: variable \"w0\" was made by replica 0, and no other replica trains it; make "
+        "variables before run, or step with SkipAggregation");
+  CHECK(descent.iterations() == 0);
+  train(1);
+  CHECK(descent.iterations() == 1);
+
+  std::optional<Variable> made;   // by one replica, for all
+  Replicas(2).run([&](Replica r) {
+    if (r.index == 0) made.emplace(tensor(3.0));
+    sum_over_replicas(tensor(0.0));   // waits for it
+    descent.minimize([&] { return *made * *made; });
+  });
+  CHECK(made->value().item() == -3);
+  const Variable other(tensor(1.0));   // made is one of an earlier run, which a replica may list alone
+  Replicas(2).run([&](Replica r) { descent.apply_gradients({{tensor(2.0), r.index == 0 ? *made : other}}); });
+  CHECK(made->value().item() == -5);
 }
 
 TEST_CASE("tapes of the calling thread and persistent tapes of replicas do not see the step", "[threads]") {

@@ -185,6 +185,40 @@ TEST_CASE("minimizers do not depend on the scale of the value", "[minimizers]") 
   }
 }
 
+// The squares of such gradients are no numbers of f64.
+TEST_CASE("minimizers find the minimum of a function times 1e±150", "[minimizers]") {
+  const auto bowl = [](const Tensor& x) { return sum(exp(x) - 2 * x); };
+  const auto well = [](const Tensor& x) { return sum(square(square(x)) - square(x)); };   // begins at a hill
+  const auto check = [](double factor, const auto& f, const Tensor& start, double least) {
+    const auto scaled = [&](const Tensor& x) { return factor * f(x); };
+    const MinimizeOptions options = {.tolerance = 1e-8 * factor, .max_iterations = 200};
+    for (int by_lbfgs = 0; by_lbfgs < 1 + has_lbfgs(); ++by_lbfgs) {
+      const Minimum m =
+          by_lbfgs ? minimize_lbfgs(scaled, start, {options}) : minimize_newton(scaled, start, {options});
+      CAPTURE(by_lbfgs, factor, m.x[0], m.reason);
+      CHECK(m.converged);
+      CHECK(distance(m.x[0], full(start.shape(), least, DType::f64)) < 1e-6);
+      CHECK(m.gradient_norm <= options.tolerance);
+    }
+  };
+  for (const double factor : {1e-300, 1e-200, 1e-150, 1e-80, 1.0, 1e80, 1e150, 1e200, 1e290}) {
+    check(factor, rosenbrock, start_of_rosenbrock(2), 1);
+    check(factor, bowl, tensor({5.0, -3.0}, DType::f64), std::log(2.0));
+    check(factor, well, tensor({0.1, 0.3}, DType::f64), std::sqrt(0.5));
+  }
+  const Minimum f32 =
+      minimize_newton([](const Tensor& x) { return 1e25 * sum(square(x - 3) * square(x)); }, full({2}, 5.0));
+  CHECK(distance(f32.x[0], full({2}, 3.0)) < 1e-5);
+}
+
+TEST_CASE("the norm of a gradient has no squares that overflow", "[minimizers]") {
+  for (const double size : {1e-300, 1.0, 1e300}) {
+    const auto f = [=](const Tensor& x) { return sum(tensor({3 * size, 4 * size}, DType::f64) * x); };
+    const Minimum m = minimize_newton(f, zeros({2}, DType::f64), {{.max_iterations = 0}});
+    CHECK(m.gradient_norm == Approx(5 * size));
+  }
+}
+
 TEST_CASE("L-BFGS has not converged where the longest step still lowers the value", "[minimizers]") {
   if (!has_lbfgs()) return;
   const Minimum m = minimize_lbfgs([](const Tensor& t) { return sum(t); }, tensor({1.0, 1.0}, DType::f64));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "message_of.h"
@@ -13,6 +14,7 @@ namespace stuck_test {
 
 using namespace tapedeck;
 using namespace tapedeck::test;
+using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 
@@ -60,6 +62,44 @@ TEST_CASE("minimizers shorten steps that lead to NaN or infinity", "[minimizers]
   }
 }
 
+// As a function of where() may have it.
+TEST_CASE("where x is not finite there is no minimum", "[minimizers]") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto f = [](const Tensor& x) {   // no curvature: Newton's step has no end
+      return sum(
+          where(less(abs(x), std::numeric_limits<double>::infinity()), x, full(x.shape(), -1e30, x.dtype())));
+    };
+    for (const Minimum& m : minima_of(f, tensor({3.0, -2.0}, dtype))) {
+      CAPTURE(m.reason, m.x[0]);
+      CHECK(std::isfinite(sum(m.x[0]).item()));
+      CHECK(m.value < -10);
+    }
+  }
+}
+
+TEST_CASE("one wrong gradient does not end in a wrong minimum", "[minimizers]") {
+  for (const double wrong : {1e20, -1e20, 1e200, std::numeric_limits<double>::infinity()})
+    for (int when = 2; when < 8; ++when) {
+      int calls = 0;
+      const auto f = [&](const Tensor& x) {
+        Tensor here;
+        {
+          const StopRecording unrecorded;
+          here = x * 1.0;
+        }
+        const Tensor value = sum(square(square(x - 3.0)) + square(x));
+        return ++calls == when ? value + sum((x - here) * wrong) : value;
+      };
+      for (const Minimum& m : minima_of(f, tensor({30.0, -2.0}, DType::f64))) {
+        CAPTURE(wrong, when, m.reason, m.x[0]);
+        CHECK(std::isfinite(sum(m.x[0]).item()));
+        CHECK((m.value < 3000 || m.reason.starts_with("no step lowers the value, which does not follow")));
+        CHECK(m.value < 531000);   // of the start
+        calls = 0;
+      }
+    }
+}
+
 TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
   SECTION("rounding") {
     const auto f = [](const Tensor& x) { return 1e8 + sum(square(x - 1.0)); };
@@ -73,14 +113,30 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
       CHECK(m.reason == (m.converged ? "the gradient is small"
                                      : "rounding: no step along the gradient lowers the value"));
   }
+  SECTION("rounding of f32") {   // whose shortest steps that can be seen are long
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Tensor a = random::normal({30, 10}, {.seed = seed}),
+                   y = random::uniform({30, 1}, {.seed = seed + 100});
+      const auto f = [&](const Tensor& x) {
+        const Tensor z = matmul(a, reshape(x, {10, 1}));
+        return mean(softplus(z) - y * z) + 0.01 * sum(square(x));
+      };
+      for (const Minimum& m : minima_of(f, random::normal({10}, {.seed = seed + 200}), {.tolerance = 0})) {
+        CAPTURE(seed, m.gradient_norm);
+        CHECK_THAT(m.reason, !Contains("kink"));
+        CHECK(m.gradient_norm < 1e-3);
+      }
+    }
+  }
   SECTION("a kink") {
     const auto f = [](const Tensor& x) { return sum(maximum(x - 1.0 / 3, 2.0 / 3 - 2.0 * x)); };
-    for (const Minimum& m : minima_of(f, tensor({0.7, -0.7}, DType::f64), {.max_iterations = 3000})) {
-      CHECK_THAT(
-          m.reason,
-          StartsWith("no step lowers the value, which does not follow the gradient (it has a kink at x"));
-      CHECK_FALSE(m.converged);
-    }
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const Minimum& m : minima_of(f, tensor({0.7, -0.7}, dtype), {.max_iterations = 3000})) {
+        CHECK_THAT(
+            m.reason,
+            StartsWith("no step lowers the value, which does not follow the gradient (it has a kink at x"));
+        CHECK_FALSE(m.converged);
+      }
   }
   SECTION("not finite beside x") {
     const auto f = [](const Tensor& x) { return where(equal(x, 1.0), square(x), number(std::nan(""))); };
@@ -98,7 +154,24 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
       const Minimum m = minimize_lbfgs(f, {tensor({3.0, -2.0}, DType::f64)});
       CHECK_THAT(m.reason, StartsWith("no step lowers the value, which does not follow the gradient"));
       CHECK(m.value <= 13);   // one side of x is lower
+      double change = 0, by_gradient = 0;
+      const std::size_t numbers = m.reason.find("over a short step");
+      REQUIRE(numbers != std::string::npos);
+      REQUIRE(std::sscanf(m.reason.c_str() + numbers,
+                          "over a short step it changes by %lf, by the gradient %lf", &change,
+                          &by_gradient) == 2);
+      CHECK(by_gradient > 0);
+      CHECK(by_gradient < 1e-3);
+      CHECK(change * factor == Approx(by_gradient).epsilon(0.02));
     }
+  }
+  SECTION("a gradient along which the value has its minimum") {
+    const Tensor turn = tensor({{0.0, 1.0}, {-1.0, 0.0}}, DType::f64);
+    const ValueAndGrad f = {[turn](const std::vector<Tensor>& x) {
+      return std::pair(sum(square(x[0])), std::vector<Gradient>{matmul(x[0], turn)});
+    }};
+    const Minimum m = minimize_lbfgs(f, {tensor({{3.0, -2.0}}, DType::f64)});
+    CHECK_THAT(m.reason, StartsWith("no step lowers the value, which does not follow the gradient"));
   }
   SECTION("no minimum") {
     const Minimum m = minimize_lbfgs([](const Tensor& x) { return sum(x); }, tensor({3.0, -2.0}, DType::f64));
