@@ -15,15 +15,15 @@ namespace nn = tapedeck::nn;
 
 namespace {
 
-constexpr std::int64_t kPixels = 64, kUnits = 128, kLatent = 2, kBatch = 64, kFramed = 10;
+constexpr std::int64_t kInputs = 64, kUnits = 128, kLatent = 2, kBatch = 64, kFramed = 10;
 
 struct Autoencoder {
   td::random::Key key;
-  nn::Sequential encoder{nn::Dense(kPixels, kUnits, key.split(0)), td::tanh,
+  nn::Sequential encoder{nn::Dense(kInputs, kUnits, key.split(0)), td::tanh,
                          nn::Dense(kUnits, 2 * kLatent, key.split(1))};
   nn::Sequential decoder{nn::Dense(kLatent, kUnits, key.split(2)), td::tanh,
                          nn::Dense(kUnits, kUnits, key.split(3)), td::tanh,
-                         nn::Dense(kUnits, kPixels, key.split(4))};
+                         nn::Dense(kUnits, kInputs, key.split(4))};
 };
 
 /// The two parts of the bound, in nats of a digit: what its pixels cost, given a point that is drawn from the

@@ -9,7 +9,7 @@ namespace {
 
 using namespace samples;
 
-OwnedAttrs along(int axis, bool exclusive = false, bool reverse = false) {
+OwnedAttrs scan_along(int axis, bool exclusive = false, bool reverse = false) {
   return Attrs(ScanAttrs{axis, exclusive, reverse});
 }
 
@@ -18,26 +18,27 @@ constexpr OpSamples scan_table[] = {
      .takes_complex = true,
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = along(-1)},
-                                      {.inputs = {uniform({3, 5, 2}, -1, 1)}, .attrs = along(-2, true)},
-                                      {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = along(-2)},
-                                      {.inputs = {uniform({3, 6}, -1, 1)}, .attrs = along(-1, true, true)},
-                                      {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
-                                       .attrs = along(-1),
-                                       .expected = {f64({{1, 3, 6, 10, 15}, {6, 13, 21, 30, 40}})},
-                                       .oracle = "np.cumsum(x, axis=-1)"},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                                       .attrs = along(-2, false, true),
-                                       .expected = {f64({{5, 7, 9}, {4, 5, 6}})},
-                                       .oracle = "np.cumsum(x[::-1], axis=0)[::-1]"},
-                                      {.inputs = {f64({1, 2, 3, 4, 5})},
-                                       .attrs = along(-1, true),
-                                       .expected = {f64({0, 1, 3, 6, 10})},
-                                       .oracle = "np.cumsum(x) - x"},
-                                      {.inputs = {tensor({1, 2, 3, 4, 5}, DType::i32)},
-                                       .attrs = along(-1, true, true),
-                                       .expected = {tensor({14, 12, 9, 5, 0}, DType::i32)},
-                                       .oracle = "(np.cumsum(x[::-1])[::-1] - x).astype(x.dtype)"}};
+           return std::vector<Sample>{
+               {.inputs = {uniform({37}, -1, 1)}, .attrs = scan_along(-1)},
+               {.inputs = {uniform({3, 5, 2}, -1, 1)}, .attrs = scan_along(-2, true)},
+               {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = scan_along(-2)},
+               {.inputs = {uniform({3, 6}, -1, 1)}, .attrs = scan_along(-1, true, true)},
+               {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
+                .attrs = scan_along(-1),
+                .expected = {f64({{1, 3, 6, 10, 15}, {6, 13, 21, 30, 40}})},
+                .oracle = "np.cumsum(x, axis=-1)"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = scan_along(-2, false, true),
+                .expected = {f64({{5, 7, 9}, {4, 5, 6}})},
+                .oracle = "np.cumsum(x[::-1], axis=0)[::-1]"},
+               {.inputs = {f64({1, 2, 3, 4, 5})},
+                .attrs = scan_along(-1, true),
+                .expected = {f64({0, 1, 3, 6, 10})},
+                .oracle = "np.cumsum(x) - x"},
+               {.inputs = {tensor({1, 2, 3, 4, 5}, DType::i32)},
+                .attrs = scan_along(-1, true, true),
+                .expected = {tensor({14, 12, 9, 5, 0}, DType::i32)},
+                .oracle = "(np.cumsum(x[::-1])[::-1] - x).astype(x.dtype)"}};
          }},
 
     {.op = "cumprod",
@@ -45,20 +46,20 @@ constexpr OpSamples scan_table[] = {
      .samples =
          [] {
            return std::vector<Sample>{
-               {.inputs = {uniform({37}, 0.8, 1.3)}, .attrs = along(-1)},
-               {.inputs = {uniform({3, 5, 2}, 0.5, 1.5)}, .attrs = along(-2, true)},
-               {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = along(-2)},
-               {.inputs = {uniform({3, 6}, -1.5, -0.5)}, .attrs = along(-1, true, true)},
+               {.inputs = {uniform({37}, 0.8, 1.3)}, .attrs = scan_along(-1)},
+               {.inputs = {uniform({3, 5, 2}, 0.5, 1.5)}, .attrs = scan_along(-2, true)},
+               {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = scan_along(-2)},
+               {.inputs = {uniform({3, 6}, -1.5, -0.5)}, .attrs = scan_along(-1, true, true)},
                {.inputs = {f64({{1, 2, 3, -4, 5}, {6, 7, 8, 9, 10}})},
-                .attrs = along(-1),
+                .attrs = scan_along(-1),
                 .expected = {f64({{1, 2, 6, -24, -120}, {6, 42, 336, 3024, 30240}})},
                 .oracle = "np.cumprod(x, axis=-1)"},
                {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = along(-2, false, true),
+                .attrs = scan_along(-2, false, true),
                 .expected = {f64({{4, 10, 18}, {4, 5, 6}})},
                 .oracle = "np.cumprod(x[::-1], axis=0)[::-1]"},
                {.inputs = {f64({1, 2, 3, 4, 5})},
-                .attrs = along(-1, true),
+                .attrs = scan_along(-1, true),
                 .expected = {f64({1, 1, 2, 6, 24})},
                 .oracle = "np.cumprod(x) / x"}};
          }},

@@ -9,7 +9,7 @@
 namespace gradbench::GRADBENCH_KIND {
 namespace {
 
-constexpr std::size_t kLanes = 16;   // centroids at a time
+constexpr std::size_t kKmeansLanes = 16;   // centroids at a time
 
 /// Centroids side by side, [d, k], and half of their squares, which are infinite for those that fill the last
 /// lanes.
@@ -17,7 +17,7 @@ class Centroids {
  public:
   explicit Centroids(const kmeans::Input& in)
       : d_(static_cast<std::size_t>(in.d)),
-        k_((static_cast<std::size_t>(in.k) + kLanes - 1) / kLanes * kLanes),
+        k_((static_cast<std::size_t>(in.k) + kKmeansLanes - 1) / kKmeansLanes * kKmeansLanes),
         columns_(d_ * k_),
         half_squares_(k_, 1e300) {
     for (std::size_t c = 0; c < static_cast<std::size_t>(in.k); ++c) {
@@ -32,19 +32,19 @@ class Centroids {
 
   /// |c|² / 2 - p c is smallest for the closest one.
   std::size_t closest(const double* point) const {
-    double best[kLanes], at[kLanes] = {};
-    std::fill(best, best + kLanes, 1e300);
-    for (std::size_t first = 0; first < k_; first += kLanes) {
-      double score[kLanes];
+    double best[kKmeansLanes], at[kKmeansLanes] = {};
+    std::fill(best, best + kKmeansLanes, 1e300);
+    for (std::size_t first = 0; first < k_; first += kKmeansLanes) {
+      double score[kKmeansLanes];
       scores(point, first, score);
-      for (std::size_t c = 0; c < kLanes; ++c) {
+      for (std::size_t c = 0; c < kKmeansLanes; ++c) {
         const bool less = score[c] < best[c];
         at[c] = less ? static_cast<double>(first) : at[c];
         best[c] = less ? score[c] : best[c];
       }
     }
     std::size_t lane = 0;
-    for (std::size_t c = 1; c < kLanes; ++c)   // without branches, which could not be foreseen
+    for (std::size_t c = 1; c < kKmeansLanes; ++c)   // without branches, which could not be foreseen
       lane = best[c] < best[lane] ? c : lane;
     return static_cast<std::size_t>(at[lane]) + lane;
   }
@@ -81,7 +81,7 @@ std::size_t closest_as_suite(const kmeans::Input& in, const double* point) {
 /// Calls f(point, its closest centroid) for all points.
 template <class F> void for_points(const kmeans::Input& in, const F& f) {
   const auto d = static_cast<std::size_t>(in.d);
-  if (kSuite || in.k < 2 * static_cast<int>(kLanes)) {   // a few centroids are faster one by one
+  if (kSuite || in.k < 2 * static_cast<int>(kKmeansLanes)) {   // a few centroids are faster one by one
     for (std::size_t p = 0; p < in.points.size(); p += d)
       f(&in.points[p], closest_as_suite(in, &in.points[p]));
   } else {

@@ -7,27 +7,27 @@
 namespace gradbench::GRADBENCH_KIND {
 namespace {
 
-constexpr std::size_t kLanes = 32;   // points at a time; the last ones stand beyond n and have no part
-using Lanes = double[kLanes];
+constexpr std::size_t kLlsqLanes = 32;   // points at a time; the last ones stand beyond n and have no part
+using Lanes = double[kLlsqLanes];
 
 /// What is left of each point from `first` on.
 void rests(const llsq::Input& in, int first, Lanes& t, Lanes& rest) {
   Lanes value = {};
-  for (std::size_t p = 0; p < kLanes; ++p) {
+  for (std::size_t p = 0; p < kLlsqLanes; ++p) {
     const int i = first + static_cast<int>(p);
     t[p] = i < in.n ? llsq::point(i, in.n) : 0;
   }
   for (std::size_t j = in.x.size(); j-- > 0;)
-    for (std::size_t p = 0; p < kLanes; ++p)
+    for (std::size_t p = 0; p < kLlsqLanes; ++p)
       value[p] = value[p] * t[p] + in.x[j];
-  for (std::size_t p = 0; p < kLanes; ++p)
+  for (std::size_t p = 0; p < kLlsqLanes; ++p)
     rest[p] = first + static_cast<int>(p) < in.n ? llsq::sign(t[p]) - value[p] : 0;
 }
 
 void primal(const llsq::Input& in, Values& out) {
   double sum = 0;
   Lanes t, rest;
-  for (int first = 0; first < in.n; first += static_cast<int>(kLanes)) {
+  for (int first = 0; first < in.n; first += static_cast<int>(kLlsqLanes)) {
     rests(in, first, t, rest);
     for (const double r : rest)
       sum += r * r;
@@ -40,13 +40,13 @@ void gradient(const llsq::Input& in, Values& out) {
   constexpr std::size_t width = 8;   // partial sums of an entry
   std::vector<double> sums(in.x.size() * width);
   Lanes t, rest;
-  for (int first = 0; first < in.n; first += static_cast<int>(kLanes)) {
+  for (int first = 0; first < in.n; first += static_cast<int>(kLlsqLanes)) {
     rests(in, first, t, rest);
     for (std::size_t j = 0; j < in.x.size(); ++j) {
       double* const to = &sums[j * width];
       for (std::size_t p = 0; p < width; ++p)
         to[p] += (rest[p] + rest[p + width]) + (rest[p + 2 * width] + rest[p + 3 * width]);
-      for (std::size_t p = 0; p < kLanes; ++p)
+      for (std::size_t p = 0; p < kLlsqLanes; ++p)
         rest[p] *= t[p];
     }
   }
