@@ -51,6 +51,16 @@ void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::st
                                caller, rule.name, detail::described(v.cell()));
 }
 
+void check_rows(const UpdateRule& rule, const Step& s, const Variable& v) {
+  const DType t = computed_in(v.dtype());
+  const auto take = [t](const RowUpdate& rows) {
+    return t == DType::f32 ? rows.f32 != nullptr : rows.f64 != nullptr;
+  };
+  if (!take(s.rows) || (s.others && !take(s.others)))
+    throw_error<ArgumentError>("{}: the rule's prepare chose rows without a function of {}, for {}",
+                               rule.name, name_of(t), detail::described(v.cell()));
+}
+
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell,
                 const Tensor& value) {
   const std::string_view name = name_of_slot(rule, i);

@@ -30,17 +30,6 @@ void check_counter(const Variable& v) {
     throw_error<ShapeError>("apply_gradients: global_step is {}; use a scalar", spec);
 }
 
-// A rule's prepare may choose rows that do not take what the rule takes.
-void check_rows(const UpdateRule& rule, const Step& s, const Variable& v) {
-  const DType t = computed_in(v.dtype());
-  const auto take = [t](const RowUpdate& rows) {
-    return t == DType::f32 ? rows.f32 != nullptr : rows.f64 != nullptr;
-  };
-  if (!take(s.rows) || (s.others && !take(s.others)))
-    throw_error<ArgumentError>("{}: the rule's prepare chose rows without a function of {}, for {}",
-                               rule.name, name_of(t), detail::described(v.cell()));
-}
-
 Tensor one_more(const Tensor& count) {
   const RecordingScope unrecorded(nullptr);
   return count + 1;

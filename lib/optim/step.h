@@ -84,6 +84,8 @@ inline std::string_view name_of_slot(const UpdateRule& rule, std::size_t i) {
 /// caller.
 void check(const UpdateRule& rule, const Gradient& g, const Variable& v,
            std::string_view caller = "apply_gradients");
+/// Throws where the rows that a rule's prepare has chosen do not take the variable's dtype.
+void check_rows(const UpdateRule& rule, const Step& s, const Variable& v);
 /// Throws where value cannot be the i-th slot of the variable.
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell, const Tensor& value);
 

@@ -56,9 +56,9 @@ int blas_threads() {
 }   // namespace
 
 /// Replaces BLAS's own function, and calls it.
-void cblas_dgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, blasint m, blasint n,
-                 blasint k, double alpha, const double* a, blasint lda, const double* b, blasint ldb,
-                 double beta, double* y, blasint ldy) {
+extern "C" void cblas_dgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, blasint m,
+                            blasint n, blasint k, double alpha, const double* a, blasint lda, const double* b,
+                            blasint ldb, double beta, double* y, blasint ldy) {
   static const auto original = reinterpret_cast<decltype(&cblas_dgemm)>(dlsym(RTLD_NEXT, "cblas_dgemm"));
   for (int most = most_blas_threads, now = blas_threads(); most < now;)
     if (most_blas_threads.compare_exchange_weak(most, now)) break;

@@ -216,7 +216,7 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
   CHECK(error_of(UpdateRule{.name = "r",
                             .prepare = [](Step& s) { s.rows = {.f32 = kCounting.rows.f32}; },
                             .rows = kCounting.rows}) ==
-        "r: the rule's prepare chose rows without a function of f64, for \"x\"");
+        "r: the rule's prepare chose rows without a function of f64, for variable \"x\"");
   CHECK(error_of(UpdateRule{.name = "r", .hyperparameters = {{"a"}}, .rows = kCounting.rows}) ==
         "r: hyperparameter a has no domain");
   CHECK(error_of(UpdateRule{.name = "r",
