@@ -20,15 +20,10 @@ build() {
 }
 
 # build_sanitized [-- targets]: builds in build-sanitize, with clang, for plain x86-64 (or aarch64), so that what needs other
-# instructions than this machine's is tested, too. Its precompiled headers hold the paths of the files, so that
-# clones in other places do not share objects; without -fno-pch-timestamp they would hold the times, too.
+# instructions than this machine's is tested, too.
 build_sanitized() {
   scripts/setup clang libclang-rt-dev
-  (
-    unset CCACHE_NOHASHDIR
-    export CCACHE_DEPEND=1   # no run of the preprocessor; wrong with GCC, whose dependencies lack its precompiled headers
-    CXX="$(with_cache clang++)" build build-sanitize -Dcpu=baseline -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true '-Dcpp_args=-g1 -Xclang -fno-pch-timestamp' -Db_ndebug=false -Dbench=disabled -Dexamples=disabled "$@"
-  )
+  CXX="$(with_cache clang++)" build build-sanitize -Dcpu=baseline -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=true -Dcpp_args=-g1 -Db_ndebug=false -Dbench=disabled -Dexamples=disabled "$@"
 }
 
 # with_cache COMPILER: prints the value for CXX; meson uses ccache on its own only for a compiler that it has chosen itself.
