@@ -47,7 +47,7 @@ def write_reference(headers, out):
 
 def front_page(has_figures):
     readme = (TOP / "README.md").read_text(encoding="utf-8")
-    words = readme.split("## Try it")[0].replace("# tapedeck\n", "# tapedeck\n", 1)
+    words = guides.with_links(readme.split("## Install")[0], TOP / "README.md", pathlib.Path("index.md"))
     text = "---\nhide-toc: true\n---\n" + words + "[Start here](start.md), or look a function up in the [reference](reference/index.rst).\n"
     for caption, names in guides.CHAPTERS:
         more = {"First": ["reference/index", "gallery"], "Figures": ["figures"] if has_figures else []}.get(caption, [])

@@ -8,13 +8,13 @@ from reference import TOP
 
 # Each has a caption and the pages below it, by their names in docs/.
 CHAPTERS = [
-    ("First", ["start", "guide", "pitfalls"]),
+    ("First", ["start", "install", "guide", "pitfalls"]),
     ("You know…", ["from_pytorch", "from_jax", "from_tensorflow", "tensorflow_walkthrough"]),
     ("Guides", ["differentiation", "forward_mode", "control_flow", "custom_gradients", "map", "map_scan", "scalars", "compile", "debugging", "networks", "training", "optimizers", "checkpoints", "data", "scaling"]),
     ("Figures", ["performance", "accuracy"]),
     ("Inside", ["design", "tour", "tour_compile", "engine", "adding_an_op", "testing", "decisions"]),
 ]
-NOT_PAGES = {"ops"}     # the reference takes its place
+NOT_PAGES = {"ops", "index"}     # the reference and the front page take their places
 
 
 def write(out):
