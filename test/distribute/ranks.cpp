@@ -1,7 +1,7 @@
 // A rank of test/distribute/ranks.sh. `ranks train` compares bits with Replicas in one process; `ranks
 // overlap` counts what a rank sends while its backward pass runs; `ranks save` and `ranks restore` are two
-// halves of a training run, and the second compares bits; the other modes fail in the way that their names
-// say.
+// halves of a training run, and the second compares bits; `ranks own_mpi` calls MPI itself; the other modes
+// fail in the way that their names say.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -275,10 +275,24 @@ int overlap(const Ranks& ranks) {
   return 1;
 }
 
+// A program that uses MPI itself initializes and finalizes it.
+int use_own_mpi() {
+  int provided = 0, finalized = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  for (int i = 0; i < 2; ++i)
+    Ranks().run([](Replica r) {
+      if (sum_over_replicas(ones({2})).to_vector()[1] != r.count) throw std::runtime_error("a wrong sum");
+    });
+  MPI_Finalized(&finalized);
+  if (finalized) throw std::runtime_error("MPI is finalized");
+  return MPI_Finalize();
+}
+
 }   // namespace
 
 int main(int, char** argv) try {
   const std::string mode = argv[1];
+  if (mode == "own_mpi") return use_own_mpi();
   const char* rank = getenv("OMPI_COMM_WORLD_RANK");
   const bool neighbour = rank && *rank == '2';   // has other options: the first to give up ends the job
   const Ranks ranks({.reduction = mode == "reduction" && neighbour ? LossReduction::sum : LossReduction::mean,

@@ -22,6 +22,7 @@ ends_with() {
 
 for count in 1 2 3 4; do job "$count" train; done
 for count in 2 4; do job "$count" overlap; done
+job 2 own_mpi
 ends_with shape 'apply_gradients: variable "dense/kernel" f32[4] of checksum'
 ends_with shape 'on rank 2 is variable "dense/kernel" f32[3] of checksum'
 ends_with value 'apply_gradients: variable "dense/kernel" f32[3] of checksum'

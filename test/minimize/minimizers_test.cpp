@@ -118,6 +118,13 @@ TEST_CASE("Newton's method refuses a step to a higher value with a smaller slope
   CHECK(std::is_sorted(values.rbegin(), values.rend()));
 }
 
+TEST_CASE("Newton's method halves a step along which the value falls too little", "[minimizers]") {
+  // From 0, where the slope is -100, the whole step leads to 1, where the value is -0.001.
+  const Minimum m = minimize_newton([](const Tensor& x) { return x * (-100.0 + x * (50.0 + 49.999 * x)); },
+                                    tensor(0.0, DType::f64), {{.max_iterations = 1}});
+  CHECK(m.x[0].item() == Approx(0.5));
+}
+
 TEST_CASE("Newton's method does not go between two points of one value", "[minimizers]") {
   const auto f = [](const Tensor& x) {
     return 5.0 * sum(log(1.0 + square(x)));
