@@ -85,6 +85,8 @@ TEST_CASE("layers begin as in Keras or in PyTorch") {
   const nn::Lstm keras_lstm(10, 30, kKey), torch_lstm(10, 30, kKey, pytorch);
   const Tensor recurrent = slice(keras_lstm.kernel, {10, 0}, {30, 120});
   CHECK(worst(matmul(recurrent, recurrent, {.b = true}), eye(30)) < 1e-5);
+  const nn::Lstm even(4, 4, kKey, pytorch);   // both parts of its kernel have one shape and one initializer
+  CHECK(max(abs(slice(even.kernel, {0, 0}, {4, 16}) - slice(even.kernel, {4, 0}, {4, 16}))).item() > 0.1);
   CHECK(keras_lstm.forget_bias == 1);
   CHECK(torch_lstm.forget_bias == 0);
   CHECK(largest(torch_lstm.kernel) == Approx(1 / std::sqrt(30)).epsilon(0.01));
