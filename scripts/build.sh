@@ -2,9 +2,9 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup
 
-# If ccache is installed, a clone of the sources shares compiled objects with all others: paths are relative to the top of the
-# clone, and precompiled headers are identified by their contents, comments included, because the compiler identifies a header
-# by them, too.
+# If ccache is installed, a clone of the sources shares compiled objects with others: paths are relative to the top of the clone,
+# but for those in the messages of tests and in what meson writes to compile files together. Precompiled headers, which a build of
+# single files has, are identified by their contents, comments included, because the compiler identifies a header by them, too.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_COMMENTS=1 CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 # build FOLDER [meson options] [-- targets]: configures with these options and compiles; the output of meson and ninja goes to

@@ -49,10 +49,9 @@ class InputFile {
 };
 
 /// Writes to a locked temporary file, the path plus ".partial"; one that a killed process has left is removed
-/// first. commit() syncs it to disk and renames it to
-/// the path; without commit() the previous file stays. The new file has the mode of the one that it replaces,
-/// and where the system allows it the owner and group. A symbolic link is followed, and stays. Fails where
-/// the path names a device, a pipe or a folder.
+/// first. commit() syncs it to disk and renames it to the path; without commit() the previous file stays. The
+/// new file has the mode of the one that it replaces, and where the system allows it the owner and group. A
+/// symbolic link is followed, and stays. Fails where the path names a device, a pipe or a folder.
 class OutputFile {
  public:
   explicit OutputFile(FileName name);
