@@ -55,7 +55,7 @@ class Hand {
     const Tensors a = td::unstack(axis);
     const Tensor no = td::zeros_like(angle);
     const Tensor skew = td::reshape(td::stack({no, -a[2], a[1], a[2], no, -a[0], -a[1], a[0], no}), {3, 3});
-    const Tensor outer = td::outer(axis, axis), one = td::eye(3, {}, td::DType::f64), cosine = td::cos(angle);
+    const Tensor outer = td::outer(axis, axis), one = td::eye(3, td::DType::f64), cosine = td::cos(angle);
     const Tensor turned = outer + (one - outer) * cosine + td::sin(angle) * skew;
     return mirrored_ ? turned * td::tensor(Values{-1, 1, 1}) : turned;
   }

@@ -1,6 +1,4 @@
-// How much memory tensors may take, and have taken. Both are counted as live_bytes() (tensor.h) counts: the
-// buffers of all tensors in use in the whole process, but neither cached buffers nor tensors of up to 64
-// bytes.
+// How much memory tensors take, have taken and may take; and the freed buffers that are kept for reuse.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,6 +6,19 @@
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
+
+/// Bytes of tensor buffers in use in the whole process, each rounded up to 256 or by less than a quarter.
+/// Tensors of up to 64 bytes store their data inline and are not counted.
+TAPEDECK_EXPORT std::int64_t live_bytes();
+/// Bytes of freed buffers that this thread caches for reuse, and of those that all threads share: buffers
+/// freed on another thread than the one that made them, and those of threads that have ended.
+TAPEDECK_EXPORT std::int64_t cached_bytes();
+/// Maximum bytes that each thread caches (1 GiB by default); all threads share up to an eighth of it. Takes
+/// effect when the next buffer is freed.
+TAPEDECK_EXPORT void set_buffer_cache_limit(std::int64_t nbytes);
+/// Returns this thread's cached buffers, those that all threads share, and what malloc keeps free, to the
+/// system. Other threads keep theirs.
+TAPEDECK_EXPORT void release_buffers();
 
 /// Sets the limit of live_bytes() for all threads. From now on an op whose result would exceed it throws
 /// OutOfMemory, which names the tensor and the limit. What is already in use may exceed it and stays. None:

@@ -2,6 +2,7 @@
 // to whole vectors.
 #pragma once
 #include "core/thread_state.h"
+#include "tapedeck/memory.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {

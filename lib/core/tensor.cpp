@@ -1,4 +1,4 @@
-// Factories of tensors, and access to their elements.
+// Tensors of the caller's numbers, and access to their elements.
 #include "tapedeck/tensor.h"
 
 #include <algorithm>
@@ -17,26 +17,6 @@
 
 namespace tapedeck {
 namespace {
-
-// A tensor made of numbers on the host.
-Tensor shown(const Tensor& y) {
-  if (thread_state.trace) [[unlikely]]
-    thread_state.trace->on_host_tensor(y);
-  return y;
-}
-
-template <class F> Tensor filled(const Spec& spec, F value_at) {
-  if (!is_computed(spec.dtype))
-    return shown(cast(filled({dtype_of<decltype(value_at(0))>, spec.shape}, value_at), spec.dtype));
-  Tensor y = allocate(spec);
-  visit_any(spec.dtype, [&](auto t) {
-    using T = decltype(t);
-    T* out = elements<T>(y);
-    for (std::int64_t i = 0; i < y.size(); ++i)
-      out[i] = convert<T>(value_at(i));
-  });
-  return shown(y);
-}
 
 void require_data(const Tensor& x) {
   if (x.size() && !x.has_values()) throw InternalError("data: this tensor's data was not kept");
@@ -127,44 +107,6 @@ std::int64_t detail::offset_of(const Tensor& x, std::span<const std::int64_t> in
     offset = offset * n + (i < 0 ? i + n : i);
   }
   return offset;
-}
-
-Tensor full(const Shape& shape, double value, DType dtype) {
-  Tensor y = allocate({dtype, shape});
-  fill(y, value);
-  return shown(y);
-}
-
-Tensor arange(double start, double stop, double step, DType dtype) {
-  const double count = std::ceil((stop - start) / step);
-  if (step == 0 || !std::isfinite(count) || !std::isfinite(start))
-    throw_error<ArgumentError>("arange: no steps of {} lead from {} to {}", step, start, stop);
-  if (count > 1e15) throw_error<ShapeError>("arange: too many elements: {} to {} by {}", start, stop, step);
-  return filled({dtype, {static_cast<std::int64_t>(std::max(0.0, count))}},
-                [&](std::int64_t i) { return start + static_cast<double>(i) * step; });
-}
-
-Tensor arange(std::int64_t n, DType dtype) {
-  return filled({dtype, {n}}, [](std::int64_t i) { return i; });
-}
-
-Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
-  if (count < 0) throw_error<ArgumentError>("linspace: {} elements; use 0 or more", count);
-  const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
-  return filled({dtype, {count}}, [&](std::int64_t i) {
-    return i && i == count - 1 ? stop : start + static_cast<double>(i) * step;
-  });
-}
-
-Tensor eye(std::int64_t n, std::optional<std::int64_t> m, DType dtype) {
-  const std::int64_t columns = m.value_or(n);
-  Tensor y = zeros({n, columns}, dtype);
-  visit_stored(dtype, [&](auto t) {
-    using T = decltype(t);
-    for (std::int64_t i = 0; i < std::min(n, columns); ++i)
-      elements<T>(y)[i * (columns + 1)] = convert<T>(1.0);
-  });
-  return y;
 }
 
 }   // namespace tapedeck

@@ -82,4 +82,11 @@ class Trace {
   virtual void on_key_read(std::uint64_t source) = 0;
 };
 
+/// y, which has been made of numbers on the host: a recording of this thread takes them for constants.
+inline Tensor shown(Tensor y) {
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->on_host_tensor(y);
+  return y;
+}
+
 }   // namespace tapedeck

@@ -5,6 +5,7 @@
 #include "core/sanitizers.h"
 #include "ops/odd_ops.h"
 #include "resident.h"
+#include "tapedeck/memory.h"
 
 namespace memory_test {
 

@@ -470,7 +470,7 @@ void add_linalg(const Adder& add) {
     const std::int64_t n = d.extent();
     x = d.tensor(Draw::behind(d.extents(0, 2), {n, n}));
     if (is_trainable(x.dtype()))
-      x = matmul(x, conjugate_transpose(x)) + astype(eye(n, {}, DType::f64), x.dtype());
+      x = matmul(x, conjugate_transpose(x)) + astype(eye(n, DType::f64), x.dtype());
   };
   add("banded_triangular_solve", floating, banded_triangular_solve,
       [](Draw& d, Tensor& bands, Tensor& b, Triangular&) {

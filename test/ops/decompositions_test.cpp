@@ -17,7 +17,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-Tensor unit(std::int64_t n) { return eye(n, {}, DType::f64); }
+Tensor unit(std::int64_t n) { return eye(n, DType::f64); }
 Tensor gram(const Tensor& x) { return matmul(x, x, {.a = true}); }
 Tensor random_matrix(std::int64_t m, std::int64_t n) { return random::normal({m, n}, {11}, DType::f64); }
 Tensor random_complex(std::int64_t m, std::int64_t n) {
@@ -78,7 +78,7 @@ TEST_CASE("factors of matrices of any form", "[decompositions]") {
 }
 
 TEST_CASE("factors of complex matrices of any form", "[decompositions][complex]") {
-  const auto unit_of = [](std::int64_t n) { return eye(n, {}, DType::c128); };
+  const auto unit_of = [](std::int64_t n) { return eye(n, DType::c128); };
   const auto largest_is_positive = [](const Tensor& columns) {
     const Tensor largest = max(abs(columns), {0}),
                  at = one_hot(argmax(abs(columns), 0), columns.shape()[0], DType::f64);
@@ -147,7 +147,7 @@ TEST_CASE("gradients through complex vectors whose phases do not count", "[decom
   const auto by_series = [&](const Tensor& t) {
     const Tensor below = tril(t, -1),
                  h = below + conjugate_transpose(below) + matrix_diag(as_complex(real(diagonal(t))));
-    Tensor term = eye(4, {}, DType::c128), total = term;
+    Tensor term = eye(4, DType::c128), total = term;
     for (int i = 1; i < 60; ++i)
       term = matmul(term, h) * (0.3 / i), total = total + term;
     return total;

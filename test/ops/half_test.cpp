@@ -13,6 +13,7 @@
 #include "ops/sample_values.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
+#include "tapedeck/memory.h"
 #include "tapedeck/ops.h"
 
 namespace ops_half_test {

@@ -15,7 +15,7 @@ using namespace tapedeck;
 
 namespace {
 
-Tensor unit(std::int64_t n) { return eye(n, {}, DType::f64); }
+Tensor unit(std::int64_t n) { return eye(n, DType::f64); }
 
 // The matrix whose diagonal `ahead` above the main one is d, indexed by row; diagonals below the main one are
 // indexed by row, too.

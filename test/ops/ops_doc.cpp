@@ -85,6 +85,14 @@ std::string dtypes(const Op& op) {
 
 std::filesystem::path header_folder() { return test::data_folder() / "../../include/tapedeck/ops"; }
 
+// Whether some form of it takes tensors.
+bool takes_tensors(const test::PublicFunction& f) {
+  return std::ranges::any_of(f.signatures, [](const std::string& signature) {
+    return signature.find("Tensor", signature.find('(')) != std::string::npos ||
+           signature.find("Operand") != std::string::npos;
+  });
+}
+
 // In the order of the families; at the end those that declare no ops.
 std::vector<std::string> header_names() {
   std::vector<std::string> names;
@@ -113,7 +121,7 @@ std::string function_row(const test::PublicFunction& f) {
   for (const std::string& signature : f.signatures)
     row.append(row.size() > 2 ? "<br>" : "").append("`").append(cell(signature)).append("`");
   const Op* op = find_op(without_scope(f.name));
-  if (!op) return row + " | " + cell(f.doc) + " | | composite | | |\n";
+  if (!op) return row + " | " + cell(f.doc) + " | | " + (takes_tensors(f) ? "composite" : "") + " | | |\n";
   return row + " | " + cell(op->doc) + " | " + std::string(op->tensorflow) + " | " +
          std::string(derivative(*op)) + " | " + example(*op) + " | " + dtypes(*op) + "|\n";
 }
@@ -142,7 +150,8 @@ std::string functions_of(const test::PublicHeader& header) {
 std::string ops_markdown() {
   std::ostringstream out;
   out << "# The ops\n\n"
-         "The functions of `include/tapedeck/ops/`, one section for each header; printed from the headers "
+         "The functions of `tapedeck/creation.h` and of `include/tapedeck/ops/`, one section for each "
+         "header; printed from the headers "
          "and "
          "the tables in lib/ops by\n"
          "`build/test/ops_doc > docs/ops.md`. The headers explain the options. Derivative: *partials* are "
@@ -152,10 +161,14 @@ std::string ops_markdown() {
          "*none* every gradient is none. The example is the first sample that the op is tested with; the "
          "dtypes are those that it takes in place of\n"
          "the one there. At the end stand the ops that functions and derivatives are made of.\n";
+  const auto section = [&](const std::string& name, const test::PublicHeader& header) {
+    out << "\n## " << name << "\n\n" << header.remark << '\n' << types_of(header) << functions_of(header);
+  };
+  section("creation", test::read_public_header(header_folder().parent_path() / "creation.h"));
   std::set<std::string, std::less<>> callable;
   for (const std::string& name : header_names()) {
     const test::PublicHeader header = test::read_public_header(header_folder() / (name + ".h"));
-    out << "\n## " << name << "\n\n" << header.remark << '\n' << types_of(header) << functions_of(header);
+    section(name, header);
     for (const test::PublicFunction& f : header.functions)
       callable.emplace(without_scope(f.name));
   }

@@ -7,6 +7,7 @@
 #include "core/bytes.h"
 #include "elements.h"
 #include "tapedeck/gradcheck.h"
+#include "tapedeck/memory.h"
 
 namespace slice_test {
 

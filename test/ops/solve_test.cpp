@@ -49,7 +49,7 @@ TEST_CASE("large systems give what small ones do, on any number of threads", "[s
                                    cholesky(s), det(s * 0.02),     slogdet(s).log_abs,     lu(a).packed};
   CHECK(worst(matmul(a, one[0]), b) < 1e-13);
   CHECK(worst(matmul(a, one[1], {.a = true}), b) < 1e-13);
-  CHECK(worst(matmul(a, one[3]), eye(70, {}, DType::f64)) < 1e-13);
+  CHECK(worst(matmul(a, one[3]), eye(70, DType::f64)) < 1e-13);
   CHECK(worst(matmul(one[4], one[4], {.b = true}), s) < 1e-12);
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
@@ -205,7 +205,7 @@ TEST_CASE("systems of mixed dtypes are solved in the one that they promote to", 
 }
 
 TEST_CASE("errors of cholesky_solve name it and its arguments", "[solve][errors]") {
-  const Tensor factor = eye(2, {}, DType::f64);
+  const Tensor factor = eye(2, DType::f64);
   CHECK_THROWS_WITH(cholesky_solve(factor, ones({3, 1}, DType::f64)),
                     "cholesky_solve: factor and b have different numbers of rows: factor is f64[2,2], b is "
                     "f64[3,1]");

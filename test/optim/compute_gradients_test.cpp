@@ -7,6 +7,7 @@
 #include "core/bytes.h"
 #include "message_of.h"
 #include "tape/variable.h"
+#include "tapedeck/memory.h"
 #include "values.h"
 
 namespace compute_gradients_test {

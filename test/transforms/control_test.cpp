@@ -7,6 +7,7 @@
 #include "message_of.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/gradients.h"
+#include "tapedeck/memory.h"
 
 namespace control_test {
 

@@ -8,6 +8,7 @@
 #include "message_of.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/gradcheck.h"
+#include "tapedeck/memory.h"
 #include "values.h"
 
 namespace custom_gradient_test {

@@ -1,6 +1,7 @@
 // gradients() and related functions on a Recording. Expected values are closed forms or those of
 // test/data/cases.json.
 #include "tapedeck/gradients.h"
+#include "tapedeck/memory.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
