@@ -232,15 +232,22 @@ template <class F> class Compiled {
   requires std::invocable<F&, const X&...>
   auto operator()(const X&... x) const {
     using R = detail::Value<std::invoke_result_t<F&, const X&...>>;
-    const detail::CallLists lists;
-    collect<R>(lists, x...);
-    const std::shared_ptr<const void> structure = call<R>(lists, x...);
-    if constexpr (std::same_as<R, Tensor>) {
-      return std::move(lists->y[0]);
-    } else if constexpr (!std::is_void_v<R>) {
-      R result = *static_cast<const R*>(structure.get());
-      detail::put_tensors(result, lists->y);
-      return result;
+    constexpr bool fits = std::is_void_v<R> || detail::is_structure<R>();
+    static_assert(
+        fits,
+        "compile: the function has to return tensors, or nothing: a Tensor, or a list, array, pair or "
+        "tuple of tensors, but no numbers");
+    if constexpr (fits) {
+      const detail::CallLists lists;
+      collect<R>(lists, x...);
+      const std::shared_ptr<const void> structure = call<R>(lists, x...);
+      if constexpr (std::same_as<R, Tensor>) {
+        return std::move(lists->y[0]);
+      } else if constexpr (!std::is_void_v<R>) {
+        R result = *static_cast<const R*>(structure.get());
+        detail::put_tensors(result, lists->y);
+        return result;
+      }
     }
   }
 

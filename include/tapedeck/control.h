@@ -103,10 +103,12 @@ template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const
 /// ran does not use it. Undefined tensors in the result stay undefined. Corresponds to TensorFlow's cond.
 template <class T, class F> auto cond(const Condition& condition, const std::vector<Tensor>& operands, T then,
                                       F otherwise, const CondOptions& options = {}) {
-  static_assert(std::same_as<detail::ResultOf<T>, detail::ResultOf<F>>,
-                "both branches of cond must return the same type");
-  return condition ? detail::run_branch("cond", operands, then, options.outputs)
-                   : detail::run_branch("cond", operands, otherwise, options.outputs);
+  if constexpr (detail::is_tensor_function<T>() && detail::is_tensor_function<F>()) {
+    static_assert(std::same_as<detail::ResultOf<T>, detail::ResultOf<F>>,
+                  "both branches of cond must return the same type");
+    return condition ? detail::run_branch("cond", operands, then, options.outputs)
+                     : detail::run_branch("cond", operands, otherwise, options.outputs);
+  }
 }
 
 /// Calls the branch at `index` with the operands. An index out of range selects the last branch. Gradients as
@@ -134,16 +136,18 @@ auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, 
 /// of tensors, and DTypeError or ShapeError, naming the variable, if one changes its dtype or shape.
 template <class C, class B>
 auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
-  const auto test = [condition](std::span<const Tensor> x) mutable {
-    const auto holds = detail::call("while_loop", condition, x);
-    if constexpr (std::is_convertible_v<decltype(holds), Tensor>)
-      return static_cast<bool>(Condition(Tensor(holds), "while_loop"));
-    else
-      return static_cast<bool>(Condition(holds));
-  };
-  return detail::structure_of<detail::ResultOf<B>>(
-      "while_loop",
-      detail::while_loop(test, detail::function_of("while_loop", std::move(body)), vars, options));
+  if constexpr (detail::is_tensor_function<B>()) {
+    const auto test = [condition](std::span<const Tensor> x) mutable {
+      const auto holds = detail::call("while_loop", condition, x);
+      if constexpr (std::is_convertible_v<decltype(holds), Tensor>)
+        return static_cast<bool>(Condition(Tensor(holds), "while_loop"));
+      else
+        return static_cast<bool>(Condition(holds));
+    };
+    return detail::structure_of<detail::ResultOf<B>>(
+        "while_loop",
+        detail::while_loop(test, detail::function_of("while_loop", std::move(body)), vars, options));
+  }
 }
 
 /// Sets vars = body(i, vars…) for each std::int64_t i from lower (included) to upper (excluded). Otherwise as
@@ -176,8 +180,9 @@ template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body
 /// the carry or output, if one changes its dtype or shape.
 template <class F> auto scan(F step, const std::vector<Tensor>& init, const std::vector<Tensor>& xs,
                              const ScanLoopOptions& options = {}) {
-  return detail::structure_of<detail::ResultOf<F>>(
-      "scan", detail::scan(detail::function_of("scan", std::move(step)), init, xs, options));
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::structure_of<detail::ResultOf<F>>(
+        "scan", detail::scan(detail::function_of("scan", std::move(step)), init, xs, options));
 }
 
 }   // namespace tapedeck

@@ -73,6 +73,13 @@ template <class F, int n> struct MovedFunction {
 
 /// The loops of F, a function of n elements, of which some may be moved: over its values, its gradients, and
 /// its tangents in one direction.
+template <std::size_t, class T> struct At { using Type = T; };   // clang 14 loses the pack of an alias
+template <class F, class D, std::size_t... I> constexpr bool takes_numbers(std::index_sequence<I...>) {
+  return std::invocable<const F&, typename At<I, const D&>::Type...>;
+}
+template <class F, int n, class A> inline constexpr bool kTakesNumbers =
+    takes_numbers<F, Dual<float, 0, A>>(std::make_index_sequence<static_cast<std::size_t>(n)>{});
+
 template <class F, int n, class A, bool moved = false> struct MapLoops {
   using Attributes = std::conditional_t<moved, MovedFunction<F, n>, F>;
   template <class T> using Batch = xsimd::batch<T, A>;
@@ -318,14 +325,19 @@ auto map(const F& f, X&&... x) requires(sizeof...(X) > 0) {
   static_assert(n >= 1 && n <= kernels::kMapInputs, "map: takes one to sixteen tensors");
   static_assert(std::is_copy_constructible_v<F>,
                 "map: the lambda must be one that can be copied, since a tape keeps it");
-  using Loops = detail::MapLoops<F, n, A>;
-  static_assert(Loops::results >= 1 && Loops::results <= kernels::kMapResults,
-                "map: the lambda returns one to eight results");
-  if constexpr ((detail::kIsShifted<X> || ...))
-    return detail::run_map<name, F, n, A, true>({f, {detail::shift_of(x)...}},
-                                                {Operand(detail::unmoved(std::forward<X>(x)))...});
-  else
-    return detail::run_map<name, F, n, A, false>(f, {Operand(std::forward<X>(x))...});
+  static_assert(
+      detail::kTakesNumbers<F, n, A>,
+      "map: the lambda has to take as many numbers as there are tensors, as auto: [](auto x, auto y) …");
+  if constexpr (detail::kTakesNumbers<F, n, A>) {
+    using Loops = detail::MapLoops<F, n, A>;
+    static_assert(Loops::results >= 1 && Loops::results <= kernels::kMapResults,
+                  "map: the lambda returns one to eight results");
+    if constexpr ((detail::kIsShifted<X> || ...))
+      return detail::run_map<name, F, n, A, true>({f, {detail::shift_of(x)...}},
+                                                  {Operand(detail::unmoved(std::forward<X>(x)))...});
+    else
+      return detail::run_map<name, F, n, A, false>(f, {Operand(std::forward<X>(x))...});
+  }
 }
 
 }   // namespace tapedeck

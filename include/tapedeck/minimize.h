@@ -61,7 +61,10 @@ TAPEDECK_EXPORT ValueAndGrad value_and_grad_of(std::string_view caller, Traced f
 /// for options out of range, DTypeError, ShapeError for a value that is no scalar, and what f throws.
 template <detail::Differentiable F>
 Minimum minimize_newton(const F& f, const std::vector<Tensor>& x, const NewtonOptions& options = {}) {
-  return detail::minimize_newton(detail::traced("minimize_newton", f), x, options);
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::minimize_newton(detail::traced("minimize_newton", f), x, options);
+  else
+    return {};
 }
 template <detail::Differentiable F>
 Minimum minimize_newton(const F& f, const Tensor& x, const NewtonOptions& options = {}) {
@@ -76,8 +79,11 @@ TAPEDECK_EXPORT Minimum minimize_lbfgs(const ValueAndGrad& f, const std::vector<
                                        const LbfgsOptions& options = {});
 template <detail::Differentiable F>
 Minimum minimize_lbfgs(const F& f, const std::vector<Tensor>& x, const LbfgsOptions& options = {}) {
-  return minimize_lbfgs(detail::value_and_grad_of("minimize_lbfgs", detail::traced("minimize_lbfgs", f)), x,
-                        options);
+  if constexpr (detail::is_tensor_function<F>())
+    return minimize_lbfgs(detail::value_and_grad_of("minimize_lbfgs", detail::traced("minimize_lbfgs", f)), x,
+                          options);
+  else
+    return {};
 }
 template <detail::Differentiable F>
 Minimum minimize_lbfgs(const F& f, const Tensor& x, const LbfgsOptions& options = {}) {

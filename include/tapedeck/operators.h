@@ -24,4 +24,14 @@ inline Tensor operator<=(Operand a, Operand b) { return less_equal(a, b); }
 inline Tensor operator>(Operand a, Operand b) { return greater(a, b); }
 inline Tensor operator>=(Operand a, Operand b) { return greater_equal(a, b); }
 
+template <std::same_as<Tensor> A, class B>
+requires std::convertible_to<const B&, Operand>
+bool operator==(const A&, const B&) {
+  static_assert(sizeof(A) == 0,
+                "a == b of tensors is not defined: equal(a, b) compares elements, all(equal(a, b)).item() "
+                "tells whether "
+                "all are equal, a.id() == b.id() whether a and b are one tensor");
+  return false;
+}
+
 }   // namespace tapedeck

@@ -92,6 +92,12 @@ class TAPEDECK_EXPORT Optimizer {
   void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables,
                        const std::optional<Variable>& global_step = {});
 
+  /// The same for one variable.
+  void apply_gradients(const Gradient& gradient, const Variable& variable,
+                       const std::optional<Variable>& global_step = {}) {
+    apply_gradients({{gradient, variable}}, global_step);
+  }
+
   /// The gradient of the loss, or none, for every variable. The loss has one element, or as many as
   /// options.output_gradient.
   /// Throws ArgumentError where there are no variables and for a gate that is none of three, DTypeError where
@@ -108,6 +114,15 @@ class TAPEDECK_EXPORT Optimizer {
                   const std::optional<Variable>& global_step = {});
   Tensor minimize(const Tensor& loss, GradientTape* tape, const LossOptions& options = {},
                   const std::optional<Variable>& global_step = {});
+  template <class L, class Wrong>
+  requires(!std::convertible_to<const Wrong&, LossOptions> &&
+           !std::convertible_to<const Wrong&, GradientTape*>) Tensor minimize(const L&, const Wrong&) {
+    static_assert(sizeof(L) == 0,
+                  "minimize takes a function that computes the loss, and chosen variables in the "
+                  "options: minimize([&] { return loss; }, {.variables = …}); or a loss and the tape "
+                  "that has recorded it: minimize(loss, &tape)");
+    return {};
+  }
 
   /// From the next step on gradients go through this one, after those that were added before.
   void add_transform(GradientTransform transform);

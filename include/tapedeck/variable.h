@@ -30,6 +30,11 @@ class TAPEDECK_EXPORT Variable {
  public:
   /// Throws ArgumentError for an undefined value. Variables of integers or bools are never trainable.
   explicit Variable(const Tensor& initial, VariableOptions options = {});
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit Variable(Number, const VariableOptions& = {}) {
+    static_assert(sizeof(Number) == 0, "a Variable is made of a tensor: Variable(tensor(1.0))");
+  }
 
   /// As made: names need not be unique.
   const std::string& name() const;
@@ -57,8 +62,13 @@ class TAPEDECK_EXPORT Variable {
   void assign_sub(const Tensor& value) const;
   /// w = value assigns; w += y assigns w + y, and so on, where y may also be a number or broadcast. The same
   /// holds for them: the result must have the variable's dtype and shape.
-  const Variable& operator=(const std::same_as<Tensor> auto& value) const {
-    assign(value);
+  template <class Value>
+  requires(!std::derived_from<Value, Variable>) const Variable& operator=(const Value& value) const {
+    if constexpr (std::convertible_to<const Value&, Tensor>)
+      assign(value);
+    else
+      static_assert(sizeof(Value) == 0,
+                    "a variable takes a tensor of its dtype and shape: w = full_like(w, 1.0)");
     return *this;
   }
   const Variable& operator+=(Operand y) const;

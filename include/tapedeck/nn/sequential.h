@@ -34,9 +34,14 @@ struct ExactForm {
 class Layer {
  public:
   template <class L>
-  requires(!std::same_as<std::remove_cvref_t<L>, Layer> && detail::LayerLike<std::decay_t<L>>)
-      Layer(L&& layer)
-      : layer_(std::make_unique<Of<std::decay_t<L>>>(std::forward<L>(layer))) {}
+  requires(!std::same_as<std::remove_cvref_t<L>, Layer>) Layer(L&& layer) {
+    using Own = std::decay_t<L>;
+    static_assert(detail::LayerLike<Own>,
+                  "a layer is what can be called with a tensor, const, and returns one: Tensor "
+                  "operator()(const Tensor& "
+                  "x) const");
+    if constexpr (detail::LayerLike<Own>) layer_ = std::make_unique<Of<Own>>(std::forward<L>(layer));
+  }
   /// An op that is overloaded, such as td::relu beside map.h, and td::gelu in its exact form.
   Layer(Tensor (*op)(Operand)) : layer_(std::make_unique<Of<Tensor (*)(Operand)>>(op)) {}
   Layer(Tensor (*op)(Operand, Gelu)) : Layer(detail::ExactForm{op}) {}
