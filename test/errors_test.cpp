@@ -332,8 +332,8 @@ TEST_CASE("texts: tapes", "[errors]") {
   CHECK(error<GradientError>([&] { const StopRecording pause(tape); }) ==
         "stop recording: this tape is not recording");
   CHECK(error<GradientError>([] { Gradient().dense(); }) ==
-        "dense: this gradient is none: no path leads from the target to the source; ask defined() first, or "
-        "for UnconnectedGradients::zero; explain() tells where the path ends");
+        "gradient: it is none: no path leads from the target to the source; ask defined() first, or pass "
+        ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends");
 }
 
 TEST_CASE("texts: variables and accumulators", "[errors]") {

@@ -115,7 +115,7 @@ constexpr std::int64_t kAssets = 8;
 td::Tensor basket_price(const td::Tensor& noise, const td::Tensor& spots, const td::Tensor& volatilities,
                         const td::Tensor& rate, const td::Tensor& years, const td::Tensor& strike,
                         const td::Tensor& correlation) {
-  const td::Tensor correlations = correlation + (1.0 - correlation) * td::eye(kAssets, {}, td::DType::f64);
+  const td::Tensor correlations = correlation + (1.0 - correlation) * td::eye(kAssets, td::DType::f64);
   const td::Tensor drift = (rate - 0.5 * td::square(volatilities)) * years,
                    deviation = volatilities * td::sqrt(years);
   const td::Tensor ends =

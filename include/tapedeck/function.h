@@ -32,8 +32,9 @@ template <class F> void check_function(std::string_view caller, const F& f) {
 
 inline constexpr std::size_t kMaxArguments = 8;   // for functions that take tensors as separate arguments
 
-template <class R> using Value =
-    std::conditional_t<std::convertible_to<R, const Tensor&>, Tensor, std::remove_cvref_t<R>>;
+template <class R> using Value = std::conditional_t<std::convertible_to<R, const Tensor&> &&
+                                                        !std::same_as<std::remove_cvref_t<R>, Gradient>,
+                                                    Tensor, std::remove_cvref_t<R>>;
 template <std::size_t> struct One { using Type = const Tensor&; };   // clang 14 loses the pack of an alias
 template <class F, std::size_t... I> constexpr bool takes(std::index_sequence<I...>) {
   return std::invocable<F&, typename One<I>::Type...>;
@@ -43,22 +44,60 @@ template <class F, std::size_t... I> constexpr auto result_of(std::index_sequenc
 }
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
-template <class F, std::size_t N = 0> constexpr auto find_result() {
-  if constexpr (N > kMaxArguments)
-    return std::type_identity<Value<std::invoke_result_t<F&, std::span<const Tensor>>>>{};
-  else if constexpr (kTakes<F, N>)
-    return result_of<F>(std::make_index_sequence<N>{});
-  else
-    return find_result<F, N + 1>();
+/// The least number of tensors that F takes as separate arguments; more than kMaxArguments if it takes none
+/// such.
+template <class F> inline constexpr std::size_t kFewest = []<std::size_t... I>(std::index_sequence<I...>) {
+  std::size_t fewest = kMaxArguments + 1;
+  ((fewest = fewest > kMaxArguments && kTakes<F, I> ? I : fewest), ...);
+  return fewest;
 }
-/// The result type of F; Tensor for types that convert to Tensor, such as Variable.
+(std::make_index_sequence<kMaxArguments + 1>{});
+template <class F> inline constexpr bool takes_each = kFewest<F> <= kMaxArguments;
+template <class F> inline constexpr bool kTakesTensors =
+    takes_each<F> || std::invocable<F&, std::span<const Tensor>>;
+
+template <class F> constexpr auto find_result() {
+  if constexpr (takes_each<F>)
+    return result_of<F>(std::make_index_sequence<kFewest<F>>{});
+  else
+    return std::type_identity<Value<std::invoke_result_t<F&, std::span<const Tensor>>>>{};
+}
+/// The result type of F; Tensor for types that convert to Tensor, such as Variable, but not for a Gradient,
+/// which may be none.
 template <class F> using ResultOf = typename decltype(find_result<F>())::type;
 
-template <class F, std::size_t N = 0> constexpr bool takes_each() {
-  if constexpr (N > kMaxArguments)
+/// Whether S is made of tensors and gradients: one of these, or lists, arrays, pairs and tuples of
+/// structures.
+template <class S> constexpr bool is_structure() {
+  if constexpr (std::is_void_v<S>) {
     return false;
-  else
-    return kTakes<F, N> || takes_each<F, N + 1>();
+  } else if constexpr (std::same_as<S, Tensor> || std::same_as<S, Gradient>) {
+    return true;
+  } else if constexpr (requires(S & s) { s.begin(), s.end(); }) {
+    using Element = std::remove_cvref_t<decltype(*std::declval<S&>().begin())>;
+    return !std::same_as<S, Element> && is_structure<Element>();
+  } else if constexpr (requires { std::tuple_size<S>::value; }) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (is_structure<std::remove_cvref_t<std::tuple_element_t<I, S>>>() && ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<S>>{});
+  } else {
+    return false;
+  }
+}
+/// True. Where F is no function of tensors it does not compile, in words that say so; what the caller does
+/// only if this is true then adds no errors of its own.
+template <class F> constexpr bool is_tensor_function() {
+  static_assert(kTakesTensors<F>,
+                "the function has to take tensors: up to eight arguments const Tensor&, or one "
+                "std::span<const Tensor>");
+  if constexpr (kTakesTensors<F>) {
+    static_assert(is_structure<ResultOf<F>>(),
+                  "the function has to return tensors: a Tensor, or a list, array, pair or tuple of tensors, "
+                  "but neither numbers nor nothing");
+    return is_structure<ResultOf<F>>();
+  }
+  return false;
 }
 
 template <std::size_t N, class F>
@@ -77,7 +116,7 @@ ResultOf<F> call_each(std::string_view caller, F& f, std::span<const Tensor> x) 
 /// Calls f with the tensors as separate arguments if it accepts that, else with a span.
 template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<const Tensor> x) {
   check_function(caller, f);
-  if constexpr (takes_each<F>())
+  if constexpr (takes_each<F>)
     return call_each<0>(caller, f, x);
   else
     return f(x);
@@ -92,9 +131,6 @@ template <class S, class V> void for_each_part(S& s, const V& visit) {
     for (auto& e : s)
       for_each_part(e, visit);
   } else {
-    static_assert(
-        requires { std::tuple_size<S>::value; },
-        "a function returns tensors, gradients, and lists, arrays, pairs and tuples of these");
     std::apply([&](auto&... e) { (for_each_part(e, visit), ...); }, s);
   }
 }

@@ -1,6 +1,9 @@
 // Gradient: what a tape returns for a source: none, a dense tensor, or IndexedSlices.
 #pragma once
+#include <array>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "tapedeck/indexed_slices.h"
 
@@ -8,7 +11,8 @@ namespace tapedeck {
 
 class Variable;
 
-/// None, a dense tensor, or IndexedSlices. Copies share the memory.
+/// None, a dense tensor, or IndexedSlices. Copies share the memory. Where a tensor is expected, such as by an
+/// op, it stands for dense().
 class TAPEDECK_EXPORT Gradient {
  public:
   /// None: the target does not depend on the source.
@@ -19,8 +23,8 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(const Variable& v);
   /// Sparse; checked where it is used.
   Gradient(IndexedSlices slices);
-  /// None, for a reason: a literal, with which dense() explains itself.
-  static Gradient none(const char* reason);
+  /// None: the gradient of what `source` describes, for a reason, which is a literal. Both are for messages.
+  static Gradient none(const char* reason, std::string source);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices(); }
@@ -34,22 +38,36 @@ class TAPEDECK_EXPORT Gradient {
   }
 
   /// The gradient as a tensor of the source's shape; slices are converted by to_dense. Throws GradientError
-  /// for none.
+  /// for none, which is not taken for zeros.
   Tensor dense() const&;
   Tensor dense() &&;
+  operator Tensor() const& { return dense(); }
+  operator Tensor() && { return std::move(*this).dense(); }
   /// The dense tensor without conversion; undefined for slices and none.
   const Tensor& tensor() const { return dense_; }
 
  private:
-  // Slices, or the reason for none.
+  // Slices; or why it is none, and the gradient of what.
   struct Other {
     IndexedSlices slices;
     const char* reason = nullptr;
+    std::string source;
   };
+  friend std::string to_string(const Gradient& g);
 
   Tensor dense_;
   std::shared_ptr<const Other> other_;
 };
+
+/// As of the tensor or of the slices; "none: " and why for none.
+TAPEDECK_EXPORT std::string to_string(const Gradient& g);
+TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Gradient& g);
+/// One after another, each on a new line.
+TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, std::span<const Gradient> list);
+TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list);
+template <std::size_t n> std::ostream& operator<<(std::ostream& out, const std::array<Gradient, n>& list) {
+  return out << std::span<const Gradient>(list);
+}
 
 /// The sum of gradients of one tensor, such as those of several batches. Nones are skipped: if all are none
 /// the sum is none, and a single remaining term is returned unchanged. If all terms are slices they are

@@ -20,12 +20,13 @@ struct TapeOptions {
 /// What gradient() returns for a source that the targets do not depend on: none, or zeros.
 enum class UnconnectedGradients { none, zero };
 
-/// A target or source of differentiation: a tensor or a variable. A variable as a source stands for all its
-/// reads; as a target, for its current value.
+/// A target or source of differentiation: a tensor, a variable, or a gradient, as its dense(). A variable as
+/// a source stands for all its reads; as a target, for its current value.
 class TAPEDECK_EXPORT Source {
  public:
   Source(const Tensor& t) : tensor_(t) {}
   Source(const Variable& v) : variable_(v) {}
+  Source(const Gradient& g) : tensor_(g.dense()) {}
   /// What it is: the variable, or the tensor.
   const std::optional<Variable>& variable() const { return variable_; }
   const Tensor& tensor() const { return tensor_; }   // undefined for a variable
@@ -53,6 +54,10 @@ class TAPEDECK_EXPORT Sources {
  private:
   std::vector<Source> all_;
 };
+namespace detail {
+template <class S>
+concept NoSource = !std::convertible_to<const S&, Source> && !std::convertible_to<const S&, Sources>;
+}
 /// A list of targets, made in the same ways.
 using Targets = Sources;
 
@@ -128,6 +133,9 @@ class TAPEDECK_EXPORT GradientTape {
   /// StopRecording is active on this thread.
   void watch(const Tensor& x);
   void watch(const Variable& v);
+  template <class A, class B, class... More> void watch(const A& a, const B& b, const More&... more) {
+    watch(a), watch(b), (watch(more), ...);
+  }
 
   /// Pause and resume recording. Throw GradientError if the tape is already stopped or already recording.
   void stop();
@@ -144,6 +152,12 @@ class TAPEDECK_EXPORT GradientTape {
   template <class S>
   Gradient gradient(const Source& target, const S& source) requires std::convertible_to<const S&, Source> {
     return gradient(target, Source(source));
+  }
+  template <class S> Gradient gradient(const Source&, const S&) requires detail::NoSource<S> {
+    static_assert(sizeof(S) == 0,
+                  "gradient: a source is a tensor or a variable, or a list of these: of a network, "
+                  "nn::variables(net)");
+    return {};
   }
   /// The same for several sources: auto [dw, db] = tape.gradient(loss, w, b).
   template <class A, class B, class... S>

@@ -79,20 +79,33 @@ auto value_and_grad_as(std::string_view name, const F& f, const X& x, const Grad
 /// A tensor listed twice counts as two independent arguments.
 template <detail::Differentiable F = detail::UnaryOp, class X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {
-  return detail::value_and_grad_as("value_and_grad", f, x, options);
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::value_and_grad_as("value_and_grad", f, x, options);
 }
 template <detail::Differentiable F = detail::UnaryOp>
 auto value_and_grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return value_and_grad(f, Sources(xs), options);
 }
+template <detail::Differentiable F, class A, class B, class... More>
+auto value_and_grad(const F&, const A&, const B&,
+                    const More&...) requires std::convertible_to<const B&, Source> {
+  static_assert(sizeof(F) == 0,
+                "value_and_grad: several arguments stand in braces: value_and_grad(f, {x, y})");
+}
 /// Only the gradients of value_and_grad.
 template <detail::Differentiable F = detail::UnaryOp, class X>
 auto grad(const F& f, const X& x, const GradientOptions& options = {}) {
-  return detail::value_and_grad_as("grad", f, x, options).second;
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::value_and_grad_as("grad", f, x, options).second;
 }
 template <detail::Differentiable F = detail::UnaryOp>
 auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return grad(f, Sources(xs), options);
+}
+
+template <detail::Differentiable F, class A, class B, class... More>
+auto grad(const F&, const A&, const B&, const More&...) requires std::convertible_to<const B&, Source> {
+  static_assert(sizeof(F) == 0, "grad: several arguments stand in braces: grad(f, {x, y})");
 }
 
 /// The result of implicit_value_and_grad. Optimizers take both lists: apply_gradients(g.gradients,
@@ -134,11 +147,13 @@ TAPEDECK_EXPORT std::pair<std::vector<Tensor>, Pullback> values_and_pullback(con
 /// the intermediate values needed by the derivative and must stay on its thread.
 template <detail::Differentiable F = detail::UnaryOp>
 auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
-  using Value = detail::ResultOf<F>;
-  std::pair<std::vector<Tensor>, Pullback> r =
-      detail::values_and_pullback(detail::traced("vjp", f), xs, options);
-  return std::pair<Value, Pullback>(detail::structure_of<Value>("vjp", std::move(r.first)),
-                                    std::move(r.second));
+  if constexpr (detail::is_tensor_function<F>()) {
+    using Value = detail::ResultOf<F>;
+    std::pair<std::vector<Tensor>, Pullback> r =
+        detail::values_and_pullback(detail::traced("vjp", f), xs, options);
+    return std::pair<Value, Pullback>(detail::structure_of<Value>("vjp", std::move(r.first)),
+                                      std::move(r.second));
+  }
 }
 
 /// The Jacobian-vector product: the derivative of f(x, …) in the direction `v`, which has one tangent for
@@ -146,7 +161,9 @@ auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
 /// once, in forward mode.
 template <detail::Differentiable F = detail::UnaryOp>
 auto jvp(const F& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v) {
-  return detail::structure_of<detail::ResultOf<F>>("jvp", detail::tangents(detail::traced("jvp", f), xs, v));
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::structure_of<detail::ResultOf<F>>("jvp",
+                                                     detail::tangents(detail::traced("jvp", f), xs, v));
 }
 template <detail::Differentiable F = detail::UnaryOp> auto jvp(const F& f, const Tensor& x, const Tensor& v) {
   return jvp(f, std::vector<Tensor>{x}, std::vector<Tensor>{v});
@@ -158,23 +175,35 @@ template <detail::Differentiable F = detail::UnaryOp> auto jvp(const F& f, const
 /// axes together: make vectors of them first.
 template <detail::Differentiable F = detail::UnaryOp>
 std::vector<Tensor> jacobian(const F& f, const std::vector<Tensor>& xs, const JacobianOptions& options = {}) {
-  return detail::jacobians(detail::traced("jacobian", f), xs, options);
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::jacobians(detail::traced("jacobian", f), xs, options);
+  else
+    return {};
 }
 template <detail::Differentiable F = detail::UnaryOp>
 Tensor jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
-  return detail::jacobians(detail::traced("jacobian", f), {x}, options)[0];
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::jacobians(detail::traced("jacobian", f), {x}, options)[0];
+  else
+    return {};
 }
 /// The Jacobian of each f(x)[b] with respect to x[b], of shape [b] + f(x).shape[1:] + x.shape[1:]. Assumes
 /// that f treats the rows of x independently. Throws ShapeError unless x and f(x) have rank 2 or more and
 /// equal first extents.
 template <detail::Differentiable F = detail::UnaryOp>
 Tensor batch_jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
-  return detail::batch_jacobian(detail::traced("batch_jacobian", f), x, options);
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::batch_jacobian(detail::traced("batch_jacobian", f), x, options);
+  else
+    return {};
 }
 /// The Hessian of f, of shape x.shape + x.shape. Throws ShapeError unless f(x) has one element.
 template <detail::Differentiable F = detail::UnaryOp>
 Tensor hessian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
-  return detail::hessian(detail::traced("hessian", f), x, options);
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::hessian(detail::traced("hessian", f), x, options);
+  else
+    return {};
 }
 /// The product of the Hessian with `v`, of the shape of x, without forming the Hessian. Throws as hessian
 /// does. Reverse mode: the
@@ -184,12 +213,18 @@ template <detail::Differentiable F = detail::UnaryOp>
 std::vector<Tensor> hessian_vector_product(const F& f, const std::vector<Tensor>& xs,
                                            const std::vector<Tensor>& v,
                                            JacobianMode mode = JacobianMode::automatic) {
-  return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), xs, v, mode);
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), xs, v, mode);
+  else
+    return {};
 }
 template <detail::Differentiable F = detail::UnaryOp>
 Tensor hessian_vector_product(const F& f, const Tensor& x, const Tensor& v,
                               JacobianMode mode = JacobianMode::automatic) {
-  return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), {x}, {v}, mode)[0];
+  if constexpr (detail::is_tensor_function<F>())
+    return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), {x}, {v}, mode)[0];
+  else
+    return {};
 }
 
 }   // namespace tapedeck

@@ -6,6 +6,7 @@
 
 namespace tapedeck {
 
+class Gradient;
 class Variable;
 class Operand;
 
@@ -16,8 +17,8 @@ TAPEDECK_EXPORT Tensor updated(Tensor& x, const Operand& y, Tensor (*op)(Operand
 
 }   // namespace detail
 
-/// A tensor; a temporary tensor, whose memory the result may reuse; a variable, whose value is read; or a
-/// number, which takes the dtype of the tensor operands; but beside integers or bools a floating-point number
+/// A tensor; a temporary tensor, whose memory the result may reuse; a variable, whose value is read; a
+/// gradient, as its dense(); or a number, which takes the dtype of the tensor operands; but beside integers or bools a floating-point number
 /// gives f64, and beside bools an integer gives i64. Use it only as a parameter type: it refers to the object
 /// it was constructed from. It has two words, so it is passed in registers.
 class TAPEDECK_EXPORT Operand {
@@ -26,6 +27,7 @@ class TAPEDECK_EXPORT Operand {
   Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
   /// Leave out the second argument: it stores the value read until the end of the full expression.
   Operand(const Variable& v, Tensor&& read = Tensor());
+  Operand(const Gradient& g, Tensor&& read = Tensor());
   /// A number.
   template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
   template <std::integral T> Operand(T number) noexcept

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tapedeck/shape.h"
+#include "tapedeck/creation.h"
 
 namespace tapedeck {
 
@@ -70,7 +70,7 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
-  /// Refers to another value. Not for temporaries: x[i] = y would change nothing, and does not compile.
+  /// Refers to another value.
   Tensor& operator=(const Tensor& o) & noexcept {
     Tensor t(o);
     std::swap(b_, t.b_);
@@ -81,8 +81,24 @@ class TAPEDECK_EXPORT Tensor {
     std::swap(b_, t.b_);
     return *this;
   }
+  template <class Value> void operator=(Value&&) && {
+    static_assert(
+        sizeof(Value) == 0,
+        "a Tensor does not change, so that x[i] = y would change nothing: tensor_scatter_update, where or "
+        "concat make another tensor");
+  }
   ~Tensor() {
     if (b_) release();
+  }
+
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit operator Number() const {
+    static_assert(
+        sizeof(Number) == 0,
+        "a Tensor is neither a number nor a condition: item() is the number of one with one element, as in "
+        "all(x > 0).item(); where and cond choose by a tensor");
+    return {};
   }
 
   /// All but `defined` throw ArgumentError for an undefined tensor. nbytes: size() times the bytes of an
@@ -178,6 +194,8 @@ class TAPEDECK_EXPORT Tensor {
 /// notation, and all numbers get the stream's precision.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
+/// One after another, each on a new line.
+TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const std::vector<Tensor>& list);
 
 namespace detail {
 
@@ -280,33 +298,5 @@ template <class T> Tensor tensor(const std::vector<T>& values, const Shape& shap
 template <class T> Tensor tensor(const std::vector<T>& values) {
   return tensor(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
 }
-
-/// `value`, 0 or 1 in every element, converted to the dtype. Throw OutOfMemory where there is no memory.
-TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
-inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
-inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
-/// `value` repeated, in x's shape and dtype.
-inline Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
-/// start, start + step, …, excluding stop. Throws ArgumentError if step is zero or not finite.
-TAPEDECK_EXPORT Tensor arange(double start, double stop, double step = 1, DType dtype = DType::f32);
-/// 0, 1, …, n - 1.
-TAPEDECK_EXPORT Tensor arange(std::int64_t n, DType dtype = DType::i64);
-/// `count` evenly spaced values from start to stop, both included. Throws ArgumentError if count is negative.
-TAPEDECK_EXPORT Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32);
-/// An n × m matrix with ones on the diagonal; m defaults to n.
-TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, DType dtype = DType::f32);
-
-/// Bytes of tensor buffers in use in the whole process, each rounded up to 256 or by less than a quarter.
-/// Tensors of up to 64 bytes store their data inline and are not counted.
-TAPEDECK_EXPORT std::int64_t live_bytes();
-/// Bytes of freed buffers that this thread caches for reuse, and of those that all threads share: buffers
-/// freed on another thread than the one that made them, and those of threads that have ended.
-TAPEDECK_EXPORT std::int64_t cached_bytes();
-/// Maximum bytes that each thread caches (1 GiB by default); all threads share up to an eighth of it. Takes
-/// effect when the next buffer is freed.
-TAPEDECK_EXPORT void set_buffer_cache_limit(std::int64_t nbytes);
-/// Returns this thread's cached buffers, those that all threads share, and what malloc keeps free, to the
-/// system. Other threads keep theirs.
-TAPEDECK_EXPORT void release_buffers();
 
 }   // namespace tapedeck

@@ -55,26 +55,4 @@ Gradient aggregate(std::vector<Gradient> terms) {
   return terms.empty() ? Gradient() : terms.size() == 1 ? std::move(terms[0]) : sum_terms(terms);
 }
 
-Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
-Gradient Gradient::none(const char* reason) {
-  Gradient g;
-  g.other_ = std::make_shared<const Other>(Other{.slices = {}, .reason = reason});
-  return g;
-}
-Gradient::Gradient(IndexedSlices slices)
-    : other_(std::make_shared<const Other>(Other{.slices = std::move(slices)})) {}
-
-Tensor Gradient::dense() const& {
-  if (slices()) return to_dense(*slices());
-  if (!dense_.defined())
-    throw_error<GradientError>(
-        "dense: this gradient is none: {}; ask defined() first, or for UnconnectedGradients::zero; explain() "
-        "tells where the path ends",
-        other_ ? other_->reason : "no path leads from the target to the source");
-  return dense_;
-}
-Tensor Gradient::dense() && {
-  return dense_.defined() ? std::move(dense_) : static_cast<const Gradient&>(*this).dense();
-}
-
 }   // namespace tapedeck

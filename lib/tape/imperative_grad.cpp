@@ -91,7 +91,8 @@ template <bool arrivals> void Backprop::drain() {
 Gradient Backprop::collect(const Tensor& source) {
   if (const Slot s = tape_.slot_of(source); s >= 0) {
     const Gradient& sum = tensor(s).sum_terms(space_);
-    return sum.defined() || !tensor(s).gets_zeros ? sum : space_.zeros(gradient_spec(source.spec()));
+    if (!sum.defined() && tensor(s).gets_zeros) return space_.zeros(gradient_spec(source.spec()));
+    return sum;
   }
   // A target that the tape does not track is its own derivative all the same.
   std::vector<Gradient> terms;

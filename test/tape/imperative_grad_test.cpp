@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ops/odd_ops.h"
+#include "tapedeck/memory.h"
 
 namespace imperative_grad_test {
 

@@ -23,7 +23,7 @@ struct Adjugate {
 // size.
 Adjugate adjugate_of_small(const Tensor& m) {
   const std::int64_t n = extent(m, 1);
-  const Tensor unit = eye(n, {}, m.dtype());
+  const Tensor unit = eye(n, m.dtype());
   Tensor y = broadcast_to(unit, m.shape());
   for (std::int64_t k = 1; k < n; ++k) {
     const Tensor product = matmul(m, y);

@@ -1,0 +1,62 @@
+// Gradient: as a tensor, as an operand, and as text.
+#include "tapedeck/gradient.h"
+
+#include "core/format.h"
+#include "tapedeck/operand.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck {
+namespace {
+
+constexpr const char* kNoPath = "no path leads from the target to the source";
+
+}   // namespace
+
+Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
+Gradient::Gradient(IndexedSlices slices)
+    : other_(std::make_shared<const Other>(Other{.slices = std::move(slices), .source = {}})) {}
+Gradient Gradient::none(const char* reason, std::string source) {
+  Gradient g;
+  g.other_ =
+      std::make_shared<const Other>(Other{.slices = {}, .reason = reason, .source = std::move(source)});
+  return g;
+}
+
+Tensor Gradient::dense() const& {
+  if (slices()) return to_dense(*slices());
+  if (!dense_.defined())
+    throw_error<GradientError>(
+        "gradient: {} is none: {}; ask defined() first, or pass .unconnected = UnconnectedGradients::zero "
+        "for "
+        "zeros; explain() tells where the path ends",
+        other_ ? "that of " + other_->source : "it", other_ ? other_->reason : kNoPath);
+  return dense_;
+}
+Tensor Gradient::dense() && {
+  return dense_.defined() ? std::move(dense_) : static_cast<const Gradient&>(*this).dense();
+}
+
+Operand::Operand(const Gradient& g, Tensor&& read) {
+  const Tensor* value = &g.tensor();
+  if (!g.is_dense()) {
+    read = g.dense();
+    value = &read;
+  }
+  bits_ = reinterpret_cast<std::uintptr_t>(value);
+}
+
+std::string to_string(const Gradient& g) {
+  if (g.defined()) return g.slices() ? to_string(*g.slices()) : to_string(g.tensor());
+  return fmt::format("none: {}", g.other_ ? g.other_->reason : kNoPath);
+}
+std::ostream& operator<<(std::ostream& out, const Gradient& g) { return out << to_string(g); }
+std::ostream& operator<<(std::ostream& out, std::span<const Gradient> list) {
+  for (std::size_t i = 0; i < list.size(); ++i)
+    out << (i ? "\n" : "") << list[i];
+  return out;
+}
+std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list) {
+  return out << std::span<const Gradient>(list);
+}
+
+}   // namespace tapedeck

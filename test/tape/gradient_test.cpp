@@ -1,0 +1,102 @@
+// Gradient as a tensor: converted, printed, as an operand and as a target.
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "message_of.h"
+#include "tapedeck/gradients.h"
+#include "tapedeck/map.h"
+#include "values.h"
+
+namespace gradient_test {
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+template <class T> std::string printed(const T& x) {
+  std::ostringstream out;
+  out << x;
+  return out.str();
+}
+
+Values of(const Tensor& x) { return x.to_vector<double>(); }
+Gradient none() {
+  return grad([](const Tensor&) { return tensor(1.0); }, f64({1, 2}));
+}
+Gradient sparse() {
+  return IndexedSlices{.values = matrix({{1, 2}}), .indices = tensor({1}), .dense_shape = Shape{2, 2}};
+}
+
+}   // namespace
+
+TEST_CASE("a gradient prints as what it holds", "[gradient]") {
+  CHECK(printed(Gradient(f64({1, 2}))) == printed(f64({1, 2})));
+  CHECK(printed(sparse()) == printed(*sparse().slices()));
+  CHECK(printed(Gradient()) == "none: no path leads from the target to the source");
+  CHECK_THAT(printed(none()), Catch::StartsWith("none: the tape does not track the target"));
+}
+
+TEST_CASE("a gradient is a tensor where one is expected", "[gradient]") {
+  const Tensor x = f64({1, 2});
+  const Gradient g = grad([](const Tensor& t) { return sum(t * t * t); }, x);   // 3 x²
+  const Tensor converted = g;
+  CHECK(of(converted) == Values{3, 12});
+  CHECK(of(2.0 * g) == Values{6, 24});
+  CHECK(of(x - g) == Values{-2, -10});
+  CHECK(of(g / g) == Values{1, 1});
+  CHECK(of(-g) == Values{-3, -12});
+  CHECK(of(astype(g > 5, DType::f64)) == Values{0, 1});
+  CHECK(of(minimum(g, 4.0)) == Values{3, 4});
+  CHECK(of(map([](auto a, auto b) { return a * b; }, g, x)) == Values{3, 24});
+  CHECK(of(concat({g, x}, 0)) == Values{3, 12, 1, 2});
+  CHECK(sum(g).item() == 15);
+  CHECK(of(g * sparse()) == Values{0, 0, 3, 24});
+  CHECK(of(sum(sparse(), {0})) == Values{1, 2});
+
+  Tensor y = x;
+  y -= 0.5 * g;
+  y += g;
+  CHECK(of(y) == Values{2.5, 8});
+  const Variable w(x);
+  w -= g;
+  CHECK(of(w) == Values{-2, -10});
+  CHECK(of(g.dense()) == Values{3, 12});   // none of these has written to it
+}
+
+TEST_CASE("a gradient that is given away lends its memory to a tensor alone", "[gradient]") {
+  Gradient g(f64({1, 2}));
+  const void* memory = g.tensor().data<double>().data();
+  const Tensor taken = std::move(g);
+  CHECK(taken.data<double>().data() == memory);
+  CHECK(of(taken + Gradient(f64({1, 2}))) == Values{2, 4});
+}
+
+TEST_CASE("a gradient is a target of another tape", "[gradient]") {
+  const Tensor x = f64({1, 2});
+  GradientTape outer;
+  outer.watch(x);
+  GradientTape inner;
+  inner.watch(x);
+  const Gradient first = inner.gradient(sum(x * x * x), x);
+  CHECK(of(outer.gradient(first, x)) == Values{6, 12});
+}
+
+TEST_CASE("a gradient that is none is not taken for zeros", "[gradient]") {
+  const std::string text =
+      "gradient: that of the f64[2] is none: the tape does not track the target, which was computed while it "
+      "did not record, from numbers, or by an op without a derivative; ask defined() first, or pass "
+      ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends";
+  CHECK(message_of<GradientError>([] { const Tensor converted = none(); }) == text);
+  CHECK(message_of<GradientError>([] { 2.0 * none(); }) == text);
+  CHECK(message_of<GradientError>([] { sum(none()); }) == text);
+  Tensor y = f64({1, 2});
+  CHECK(message_of<GradientError>([&] { y += none(); }) == text);
+  CHECK(of(y) == Values{1, 2});
+  GradientTape tape;
+  CHECK(message_of<GradientError>([&] { (void)tape.gradient(none(), y); }) == text);
+  CHECK(
+      message_of<GradientError>([] { Gradient() + 1.0; }).starts_with("gradient: it is none: no path leads"));
+}
+
+}   // namespace gradient_test
