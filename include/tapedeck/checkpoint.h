@@ -6,6 +6,7 @@
 
 #include "tapedeck/named_variable.h"
 #include "tapedeck/ops/random.h"
+#include "tapedeck/owned.h"
 #include "tapedeck/safetensors.h"
 #include "tapedeck/saved_state.h"
 
@@ -108,7 +109,7 @@ class TAPEDECK_EXPORT Checkpoint {
   struct [[gnu::visibility("hidden")]] State;
   void add_object(const std::string& name, Object object);
 
-  std::unique_ptr<State> state_;
+  detail::Owned<State> state_;
 };
 
 /// How many checkpoints a folder keeps, and what comes before the step in their names.

@@ -45,16 +45,24 @@ template <class F, std::size_t... I> constexpr auto result_of(std::index_sequenc
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
 /// The least number of tensors that F takes as separate arguments; more than kMaxArguments if it takes none
-/// such.
-template <class F> inline constexpr std::size_t kFewest = []<std::size_t... I>(std::index_sequence<I...>) {
-  std::size_t fewest = kMaxArguments + 1;
-  ((fewest = fewest > kMaxArguments && kTakes<F, I> ? I : fewest), ...);
-  return fewest;
+/// such. No larger number is tried, since that could make code of a generic lambda that does not compile.
+template <class F, std::size_t N = 0> constexpr std::size_t fewest() {
+  if constexpr (N > kMaxArguments)
+    return N;
+  else if constexpr (kTakes<F, N>)
+    return N;
+  else
+    return fewest<F, N + 1>();
 }
-(std::make_index_sequence<kMaxArguments + 1>{});
+template <class F> inline constexpr std::size_t kFewest = fewest<F>();
 template <class F> inline constexpr bool takes_each = kFewest<F> <= kMaxArguments;
-template <class F> inline constexpr bool kTakesTensors =
-    takes_each<F> || std::invocable<F&, std::span<const Tensor>>;
+template <class F> constexpr bool takes_tensors() {
+  if constexpr (takes_each<F>)
+    return true;
+  else
+    return std::invocable<F&, std::span<const Tensor>>;
+}
+template <class F> inline constexpr bool kTakesTensors = takes_tensors<F>();
 
 template <class F> constexpr auto find_result() {
   if constexpr (takes_each<F>)

@@ -153,6 +153,7 @@ class TAPEDECK_EXPORT GradientTape {
   Gradient gradient(const Source& target, const S& source) requires std::convertible_to<const S&, Source> {
     return gradient(target, Source(source));
   }
+  /// Does not compile, in words that say what to write.
   template <class S> Gradient gradient(const Source&, const S&) requires detail::NoSource<S> {
     static_assert(sizeof(S) == 0,
                   "gradient: a source is a tensor or a variable, or a list of these: of a network, "

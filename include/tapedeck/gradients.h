@@ -86,6 +86,7 @@ template <detail::Differentiable F = detail::UnaryOp>
 auto value_and_grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return value_and_grad(f, Sources(xs), options);
 }
+/// Does not compile, in words that say what to write.
 template <detail::Differentiable F, class A, class B, class... More>
 auto value_and_grad(const F&, const A&, const B&,
                     const More&...) requires std::convertible_to<const B&, Source> {
@@ -103,6 +104,7 @@ auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& o
   return grad(f, Sources(xs), options);
 }
 
+/// Does not compile, in words that say what to write.
 template <detail::Differentiable F, class A, class B, class... More>
 auto grad(const F&, const A&, const B&, const More&...) requires std::convertible_to<const B&, Source> {
   static_assert(sizeof(F) == 0, "grad: several arguments stand in braces: grad(f, {x, y})");

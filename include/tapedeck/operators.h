@@ -24,6 +24,7 @@ inline Tensor operator<=(Operand a, Operand b) { return less_equal(a, b); }
 inline Tensor operator>(Operand a, Operand b) { return greater(a, b); }
 inline Tensor operator>=(Operand a, Operand b) { return greater_equal(a, b); }
 
+/// Does not compile, in words that say what to write.
 template <std::same_as<Tensor> A, class B>
 requires std::convertible_to<const B&, Operand>
 bool operator==(const A&, const B&) {

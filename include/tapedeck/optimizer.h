@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tapedeck/gradient_tape.h"
+#include "tapedeck/owned.h"
 #include "tapedeck/saved_state.h"
 #include "tapedeck/schedule.h"
 
@@ -91,12 +92,6 @@ class TAPEDECK_EXPORT Optimizer {
   /// The same for two lists of one length, as in apply_gradients(tape.gradient(loss, weights), weights).
   void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables,
                        const std::optional<Variable>& global_step = {});
-
-  /// The same for one variable.
-  void apply_gradients(const Gradient& gradient, const Variable& variable,
-                       const std::optional<Variable>& global_step = {}) {
-    apply_gradients({{gradient, variable}}, global_step);
-  }
 
   /// The gradient of the loss, or none, for every variable. The loss has one element, or as many as
   /// options.output_gradient.
@@ -182,7 +177,7 @@ class TAPEDECK_EXPORT Optimizer {
   struct [[gnu::visibility("hidden")]] State;
   Optimizer(const RuleEntry& entry, const void* options);
 
-  std::unique_ptr<State> state_;
+  detail::Owned<State> state_;
   detail::Lifetime lifetime_;
 };
 

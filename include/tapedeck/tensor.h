@@ -81,16 +81,14 @@ class TAPEDECK_EXPORT Tensor {
     std::swap(b_, t.b_);
     return *this;
   }
-  template <class Value> void operator=(Value&&) && {
-    static_assert(
-        sizeof(Value) == 0,
-        "a Tensor does not change, so that x[i] = y would change nothing: tensor_scatter_update, where or "
-        "concat make another tensor");
-  }
+  /// Not of temporaries.
+  template <class Value>
+  void operator=(Value&&) && = delete;   // x[i] = y would change nothing: a Tensor is a value
   ~Tensor() {
     if (b_) release();
   }
 
+  /// Does not compile, in words that say what to write.
   template <class Number>
   requires std::is_arithmetic_v<Number>
   explicit operator Number() const {

@@ -46,7 +46,8 @@ constexpr Rule rule_of(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp) {
 
 // The gradient of an operand as a function of the operand; slices stay as they are.
 Gradient piecewise_in(const Gradient& g, const Tensor& x) {
-  return g.is_dense() ? piecewise_in(g.tensor(), x) : g;
+  if (!g.is_dense()) return g;
+  return piecewise_in(g.tensor(), x);
 }
 
 // The outputs of `enter` are its inputs and the token; the inputs of `leave` are its outputs and the token.
@@ -75,7 +76,8 @@ constexpr Op enter = {
           for (std::size_t i = 0; i < dx.size(); ++i) {
             const Tensor& x = c.x[static_cast<int>(i)];
             if (c.needs(static_cast<int>(i)))
-              dx[i] = piecewise_in(dy[i].defined() ? dy[i] : zeros_beside(dy[k], rank, x.spec()), x);
+              dx[i] =
+                  piecewise_in(dy[i].defined() ? dy[i] : Gradient(zeros_beside(dy[k], rank, x.spec())), x);
           }
         },
         [](const Call&, Refs dx, std::span<Tensor> dy) {

@@ -143,8 +143,9 @@ struct Recomputation {
                            {.directions = front.ndim() ? front[0] : 0});
     std::vector<Gradient> all(count);
     for (std::size_t i = 0; i < dx.size(); ++i)
-      all[places[i]] =
-          dx[i].defined() ? std::move(dx[i]) : zeros(behind(front, sources[i].shape()), sources[i].dtype());
+      all[places[i]] = dx[i].defined()
+                           ? std::move(dx[i])
+                           : Gradient(zeros(behind(front, sources[i].shape()), sources[i].dtype()));
     return all;
   }
 

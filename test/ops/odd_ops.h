@@ -57,7 +57,7 @@ inline constexpr Op kLoose = {
     .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
-      if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1];
+      if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1].dense();
     }))};
 
 /// Both inputs as they are, of any dtypes.

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tapedeck/owned.h"
 #include "tapedeck/saved_state.h"
 #include "tapedeck/tensor.h"
 
@@ -309,7 +310,7 @@ class TAPEDECK_EXPORT Metric {
   [[noreturn]] void throw_other(const Metric& other) const;
 
   std::string name_;
-  std::unique_ptr<Held> held_;
+  tapedeck::detail::Owned<Held> held_;
 };
 
 }   // namespace tapedeck::nn

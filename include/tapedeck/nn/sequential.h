@@ -10,6 +10,7 @@
 #include "tapedeck/nn/run.h"
 #include "tapedeck/nn/walk.h"
 #include "tapedeck/ops/activations.h"
+#include "tapedeck/owned.h"
 
 namespace tapedeck::nn {
 
@@ -80,7 +81,7 @@ class Layer {
     L layer;
   };
 
-  std::unique_ptr<Any> layer_;
+  tapedeck::detail::Owned<Any> layer_;
 };
 
 /// Each layer is called with the result of the one before; the i-th with run.split(i). Its variables are

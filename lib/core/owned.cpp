@@ -1,0 +1,12 @@
+// What is thrown where an object is used that was moved from.
+#include "tapedeck/owned.h"
+
+#include "tapedeck/error.h"
+
+namespace tapedeck {
+
+void detail::throw_moved_from() {
+  throw ArgumentError("this object was moved from: only assigning to it and destroying it are defined");
+}
+
+}   // namespace tapedeck
