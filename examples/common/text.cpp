@@ -12,10 +12,17 @@ namespace td = tapedeck;
 
 namespace {
 
-constexpr const char* kGuides[] = {"README.md",        "docs/guide.md",      "docs/design.md",
-                                   "docs/engine.md",   "docs/optimizers.md", "docs/differentiation.md",
-                                   "docs/pitfalls.md", "docs/decisions.md",  "docs/testing.md",
-                                   "docs/scaling.md",  "docs/performance.md"};
+constexpr const char* kGuides[] = {"README.md",
+                                   "docs/guide/basics.md",
+                                   "docs/inside/design.md",
+                                   "docs/inside/engine.md",
+                                   "docs/guide/optimizers.md",
+                                   "docs/guide/differentiation.md",
+                                   "docs/start/pitfalls.md",
+                                   "docs/inside/decisions.md",
+                                   "docs/inside/testing.md",
+                                   "docs/guide/scaling.md",
+                                   "docs/reference/performance.md"};
 constexpr std::size_t kBlock = 1000;   // characters; each tenth block is for tests
 
 std::string read(const std::string& path) {
