@@ -16,7 +16,10 @@ CHAPTERS = [
     ("Inside", ["inside/design", "inside/tour", "inside/engine", "inside/compiled_functions", "inside/testing", "inside/decisions"]),
 ]
 # The pages in the folder of a page's name, which the site shows below it.
-PARTS = {}
+PARTS = {
+    "inside/decisions": ["tapes", "memory", "ops", "kernels", "interface", "elementwise_functions", "map", "compiled_functions", "networks", "optimizers", "files",
+                         "replicas", "code_base"],
+}
 NOT_PAGES = {"reference/ops", "index"}     # the reference and the front page take their places
 
 
