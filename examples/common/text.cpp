@@ -34,7 +34,13 @@ constexpr const char* kGuides[] = {"README.md",
                                    "docs/inside/decisions/compiled_functions.md",
                                    "docs/inside/testing.md",
                                    "docs/guide/scaling.md",
-                                   "docs/reference/performance.md"};
+                                   "docs/reference/performance/replicas.md",
+                                   "docs/reference/performance.md",
+                                   "docs/reference/performance/beside_libtorch.md",
+                                   "docs/reference/performance/threads.md",
+                                   "docs/reference/performance/half_precision.md",
+                                   "docs/reference/performance/compiled_functions.md",
+                                   "docs/reference/performance/gradbench.md"};
 constexpr std::size_t kBlock = 1000;   // characters; each tenth block is for tests
 
 std::string read(const std::string& path) {
