@@ -297,7 +297,7 @@ struct OwnRule : WholeBatch {
   }
 };
 
-// tensorflow_walkthrough.md
+// tensorflow_walkthrough/training.md
 constexpr UpdateRule kSign = {
     .name = "sign",
     .doc = "x -= learning_rate · sign(g)",
