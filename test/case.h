@@ -96,8 +96,8 @@ class Case {
   /// `row` is the number of this difference in the project's specification, such as V5.
   void superseded(const std::string& name, const std::string& row);
   /// For an error: checks that f throws exactly the library's counterpart of its kind, with this text.
-  /// docs/testing.md has the table of counterparts; E names another one where the library tells more kinds
-  /// apart than TensorFlow.
+  /// docs/inside/testing/cases.md has the table of counterparts; E names another one where the library tells
+  /// more kinds apart than TensorFlow.
   template <class E = void, class F> void check_error(const F& f, const std::string& text) {
     const std::type_info* const kind = std::is_void_v<E> ? nullptr : &typeid(E);
     try {

@@ -1,5 +1,5 @@
 // The cases of test/data/cases.json on tape and engine. If a case uses a functional form, the same derivative
-// is computed with tapes. docs/testing.md says which cases run.
+// is computed with tapes. docs/inside/testing/cases.md says which cases run.
 #include <algorithm>
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Assigns every file of lib/ and include/ to a layer, and fails if a file includes one of a higher layer. The order of the
-# layers is defined here only; docs/design.md explains them.
+# layers is defined here only; docs/inside/design.md explains them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -51,7 +51,7 @@ while read -r page; do
   done < <(sed '/^```/,/^```/d; s/`[^`]*`//g' "$page" | grep -oE '\]\([^)# ]+' | cut -c3- | grep -v '^http' || true)
 done < <(find $folder -name '*.md')
 [ "$links" -gt 50 ] || fail "the documentation has $links links"
-for file in docs/start.md docs/ops.md docs/pictures/layers.svg examples/data/digits.csv.gz LICENSE; do
+for file in docs/start/first_programs.md docs/reference/ops.md docs/pictures/layers.svg examples/data/digits.csv.gz LICENSE; do
   [ -s $folder/$file ] || fail "there is no $folder/$file"
 done
 # shellcheck disable=SC2046

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the tables of stops in docs/tour.md and docs/tour_compile.md: the files exist, each contains the names that the tour gives
+# Checks the tables of stops in docs/inside/tour.md and docs/inside/compiled_functions.md: the files exist, each contains the names that the tour gives
 # for it, and there are at most so many files and lines.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -28,6 +28,6 @@ tour() {
   echo "$page: $files files, $lines lines"
 }
 
-tour docs/tour.md 2150
-tour docs/tour_compile.md 1800
+tour docs/inside/tour.md 2150
+tour docs/inside/compiled_functions.md 1800
 exit $failed

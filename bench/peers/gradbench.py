@@ -25,7 +25,7 @@ DRIVER = pathlib.Path(__file__).resolve().parents[2] / "build/bench/gradbench_dr
 DERIVATIVES = ("jacobian", "gradient", "dir")   # functions of the evals
 LARGE = ("gmm", "ba", "ht", "kmeans", "det", "ode")   # whose largest sizes take more than 100 MB
 TOUCHED = 4 << 30                                     # bytes, about as much as the largest evaluation takes
-# The sizes of docs/performance.md, as options of the evals.
+# The sizes of docs/reference/performance/gradbench.md, as options of the evals.
 SIZES = {
     "hello": [""],
     "gmm": ["-d 2 -k 5", "-d 10 -k 50", "-d 64 -k 100"],

@@ -47,11 +47,12 @@ def write_reference(headers, out):
 
 def front_page(has_figures):
     readme = (TOP / "README.md").read_text(encoding="utf-8")
-    words = guides.with_links(readme.split("## Install")[0], TOP / "README.md", pathlib.Path("index.md"))
-    text = "---\nhide-toc: true\n---\n" + words + "[Start here](start.md), or look a function up in the [reference](reference/index.rst).\n"
+    words = guides.with_links(readme.split("## Install")[0], TOP / "README.md", "index.md")
+    text = "---\nhide-toc: true\n---\n" + words + "[Start here](start/first_programs.md), or look a function up in the [reference](reference/index.rst).\n"
     for caption, names in guides.CHAPTERS:
-        more = {"First": ["reference/index", "gallery"], "Figures": ["figures"] if has_figures else []}.get(caption, [])
-        text += f"\n```{{toctree}}\n:caption: {caption}\n:hidden:\n\n" + "\n".join(names + more) + "\n```\n"
+        first = {"Reference": ["reference/index"]}.get(caption, [])
+        last = {"Start": ["gallery"], "Reference": ["figures"] if has_figures else []}.get(caption, [])
+        text += f"\n```{{toctree}}\n:caption: {caption}\n:hidden:\n\n" + "\n".join(first + names + last) + "\n```\n"
     return text
 
 

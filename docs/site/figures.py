@@ -15,7 +15,7 @@ def page(file):
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     out = ["# Beside libtorch\n",
            f"How many times faster than libtorch, or smaller, tapedeck is in {len(cases)} cases on one thread: {mean:.1f} in the geometric mean beside the tuned libtorch. "
-           "The filled bar is beside libtorch as tuned by an expert, the line beside libtorch as installed. [Performance](performance.md) says what is measured and how; "
+           "The filled bar is beside libtorch as tuned by an expert, the line beside libtorch as installed. [Performance](reference/performance.md) says what is measured and how; "
            "`scripts/bench --json` measures it anew.\n"]
     for suite in dict.fromkeys(c["suite"] for c in cases):
         out.append(f"## {suite}\n\n```{{raw}} html\n{chart([c for c in cases if c['suite'] == suite], suite)}\n```\n")

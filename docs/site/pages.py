@@ -12,11 +12,11 @@ DOMAIN = {"function": "function", "friend": "function", "variable": "member", "t
 
 
 class Facts:
-    """The rows of docs/ops.md: what the op table says of a function."""
+    """The rows of docs/reference/ops.md: what the op table says of a function."""
 
     def __init__(self):
         self.rows = {}
-        for line in (TOP / "docs/ops.md").read_text(encoding="utf-8").split("\n"):
+        for line in (TOP / "docs/reference/ops.md").read_text(encoding="utf-8").split("\n"):
             cells = [c.strip().replace(r"\|", "|") for c in re.split(r"(?<!\\)\|", line)[1:-1]]
             m = re.match(r"`[^`(]*?([\w:]+)\(", cells[0]) if len(cells) == 6 else None
             if m:

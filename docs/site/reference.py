@@ -4,7 +4,7 @@
 usage: docs/site/reference.py --check [HEADER…]   lists what lacks a contract or an example, such as ops/index.h
 
 Declarations come from doxygen; comments from the headers themselves. A comment holds for the declarations below it up to an empty
-line or the next comment. Examples are the sections of docs/reference/X.md for the header tapedeck/X.h: the heading names one or
+line or the next comment. Examples are the sections of docs/reference/examples/X.md for the header tapedeck/X.h: the heading names one or
 several of its functions and classes, the code uses them.
 """
 import dataclasses
@@ -17,7 +17,7 @@ import xml.etree.ElementTree as xml
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = TOP / "include/tapedeck"
-EXAMPLES = TOP / "docs/reference"
+EXAMPLES = TOP / "docs/reference/examples"
 
 
 @dataclasses.dataclass
@@ -287,14 +287,14 @@ def lacking(header):
     shown = {n for names, _ in header.examples for n in names}
     known = {i.name for i in walk(header.items)}
     for name in sorted({i.name for i in header.items if needs_example(i)} - shown):
-        yield f"{header.name}: no example of {name} in docs/reference/{header.name[:-2]}.md"
+        yield f"{header.name}: no example of {name} in docs/reference/examples/{header.name[:-2]}.md"
     for names, body in header.examples:
         code = "\n".join(re.findall(r"^```cpp\n(.*?)^```$", body, flags=re.M | re.S))
         for name in names:
             if name not in known:
-                yield f"docs/reference/{header.name[:-2]}.md: {name} is not in {header.name}"
+                yield f"docs/reference/examples/{header.name[:-2]}.md: {name} is not in {header.name}"
             elif not re.search(rf"\b{re.escape(name.split('::')[-1])}\b", code):
-                yield f"docs/reference/{header.name[:-2]}.md: the example of {name} does not use it"
+                yield f"docs/reference/examples/{header.name[:-2]}.md: the example of {name} does not use it"
 
 
 def main():

@@ -12,10 +12,39 @@ namespace td = tapedeck;
 
 namespace {
 
-constexpr const char* kGuides[] = {"README.md",        "docs/guide.md",      "docs/design.md",
-                                   "docs/engine.md",   "docs/optimizers.md", "docs/differentiation.md",
-                                   "docs/pitfalls.md", "docs/decisions.md",  "docs/testing.md",
-                                   "docs/scaling.md",  "docs/performance.md"};
+constexpr const char* kGuides[] = {"README.md",
+                                   "docs/guide/basics.md",
+                                   "docs/inside/design.md",
+                                   "docs/inside/engine.md",
+                                   "docs/guide/optimizers.md",
+                                   "docs/guide/differentiation.md",
+                                   "docs/start/pitfalls.md",
+                                   "docs/inside/decisions/tapes.md",
+                                   "docs/inside/decisions/memory.md",
+                                   "docs/inside/decisions/ops.md",
+                                   "docs/inside/decisions/kernels.md",
+                                   "docs/inside/decisions/interface.md",
+                                   "docs/inside/decisions/map.md",
+                                   "docs/inside/decisions/optimizers.md",
+                                   "docs/inside/decisions/files.md",
+                                   "docs/inside/decisions/networks.md",
+                                   "docs/inside/decisions/replicas.md",
+                                   "docs/inside/decisions/elementwise_functions.md",
+                                   "docs/inside/decisions/code_base.md",
+                                   "docs/inside/decisions/compiled_functions.md",
+                                   "docs/inside/testing.md",
+                                   "docs/inside/testing/arm.md",
+                                   "docs/inside/testing/cases.md",
+                                   "docs/inside/testing/planted_faults.md",
+                                   "docs/inside/testing/small_changes.md",
+                                   "docs/guide/scaling.md",
+                                   "docs/reference/performance/replicas.md",
+                                   "docs/reference/performance.md",
+                                   "docs/reference/performance/beside_libtorch.md",
+                                   "docs/reference/performance/threads.md",
+                                   "docs/reference/performance/half_precision.md",
+                                   "docs/reference/performance/compiled_functions.md",
+                                   "docs/reference/performance/gradbench.md"};
 constexpr std::size_t kBlock = 1000;   // characters; each tenth block is for tests
 
 std::string read(const std::string& path) {

@@ -1,7 +1,7 @@
 // An op of one's own: log_cosh, log(cosh(x)), a loss that is smooth at 0 and straight far from it, with its
 // kernel and its derivative. The program checks the op by a sample, and its derivative, of first and second
-// order, against differences. docs/adding_an_op.md explains the fields. Beside it the same by map, which
-// needs neither a kernel nor a rule, since an expression of elements is enough: docs/map.md.
+// order, against differences. docs/guide/adding_an_op.md explains the fields. Beside it the same by map,
+// which needs neither a kernel nor a rule, since an expression of elements is enough: docs/guide/map.md.
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,7 +1,7 @@
 // Two optimizers of one's own. AdaBelief changes the elements of a variable by rows: a loop over numbers,
 // which the library runs over pieces of variables, on several threads, and over the rows of sparse gradients.
 // Muon changes whole matrices by ops. The program fits a linear map with both, and beside them with plain
-// descent. docs/optimizers.md explains the fields.
+// descent. docs/guide/optimizers.md explains the fields.
 #include <cmath>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // compile(f): a function of tensors that is recorded at its first call and replayed afterwards: without
-// dispatch, tapes and allocations, and with the same bits. docs/compile.md tells what can be recorded.
+// dispatch, tapes and allocations, and with the same bits. docs/guide/compile.md tells what can be recorded.
 #pragma once
 #include <concepts>
 #include <memory>

@@ -311,9 +311,9 @@ concept MapOperand = detail::kIsShifted<X> || std::convertible_to<X, Operand>;
 ///
 /// f is a generic lambda that makes sense for Tensors as well, on which its second derivatives are computed.
 /// It calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and chooses by
-/// where(condition, a, b); docs/map.md lists all. What it captures it captures by value, since a tape keeps a
-/// copy of it. A std::array, pair or tuple of up to eight results makes map return a std::array of as many
-/// tensors, of the shape that all inputs broadcast to. shifted(x, k) among the tensors lets f read the
+/// where(condition, a, b); docs/guide/map.md lists all. What it captures it captures by value, since a tape
+/// keeps a copy of it. A std::array, pair or tuple of up to eight results makes map return a std::array of as
+/// many tensors, of the shape that all inputs broadcast to. shifted(x, k) among the tensors lets f read the
 /// neighbours of an element.
 ///
 /// map<"name">(f, …) shows that name in messages and lists of ops. Throws ShapeError where shapes do not

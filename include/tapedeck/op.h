@@ -1,5 +1,6 @@
 // To define an op: one entry says its name, shapes, kernel and derivative. The library's tables and a user's
-// own ops use this same header; docs/adding_an_op.md walks through both. tapedeck/gradcheck.h checks an op.
+// own ops use this same header; docs/guide/adding_an_op.md walks through both. tapedeck/gradcheck.h checks an
+// op.
 #pragma once
 #include <concepts>
 #include <new>

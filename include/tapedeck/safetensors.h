@@ -1,5 +1,5 @@
 // The safetensors format, which other libraries also read and write: named tensors and text metadata.
-// docs/checkpoints.md describes the files.
+// docs/guide/checkpoints.md describes the files.
 #pragma once
 #include "tapedeck/named_tensors.h"
 

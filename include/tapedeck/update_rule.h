@@ -1,5 +1,6 @@
 // To write an optimizer: one entry says its name, slots, hyperparameters, and how a step changes a variable.
-// The library's table and a user's own rules use this same header; docs/optimizers.md walks through one.
+// The library's table and a user's own rules use this same header; docs/guide/optimizers.md walks through
+// one.
 #pragma once
 #include <array>
 #include <cmath>

@@ -125,7 +125,7 @@ struct Circle : WholeBatch {
   Adam optimizer{{.learning_rate = 0.02}};
 };
 
-// guide.md
+// basics.md
 struct ByHand : Circle {
   Variable w1{random::normal({2, 16}, {.seed = 4})}, b1{zeros({16})};
   Variable w2{0.25 * random::normal({16, 2}, {.seed = 5})}, b2{zeros({2})};
@@ -141,7 +141,7 @@ struct ByHand : Circle {
   }
 };
 
-// start.md, networks.md
+// first_programs.md, networks.md
 struct ByLayers : Circle {
   nn::Dense hidden{2, 32, {.seed = 1}}, head{32, 2, {.seed = 2}};
 
@@ -297,7 +297,7 @@ struct OwnRule : WholeBatch {
   }
 };
 
-// tensorflow_walkthrough.md
+// tensorflow_walkthrough/training.md
 constexpr UpdateRule kSign = {
     .name = "sign",
     .doc = "x -= learning_rate · sign(g)",

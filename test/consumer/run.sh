@@ -40,7 +40,7 @@ case $way in
     needs pkg-config
     install
     [ -z "$(pkg-config --print-requires-private tapedeck)" ] || fail "asks for other packages"
-    for file in LICENSE README.md docs/start.md; do
+    for file in LICENSE README.md docs/start/first_programs.md; do
       [ -f "$(find "$tree" -path "*/share/doc/tapedeck/$file")" ] || fail "$file is not installed"
     done
     if [ -x /usr/bin/python3 ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints the table of docs/optimizers.md: on how many of the test problems minimize_lbfgs, minimize_newton and SciPy's L-BFGS-B
+"""Prints the table of docs/guide/optimizers.md: on how many of the test problems minimize_lbfgs, minimize_newton and SciPy's L-BFGS-B
 succeed. The problems are those of published_problems.cpp and random_problems.cpp, here in NumPy; the values at the starts must
 agree. SciPy's gradients are complex steps, exact to the last digits.
 

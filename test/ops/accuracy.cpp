@@ -1,7 +1,7 @@
 // The errors of the elementwise functions. Values, first and second derivatives over the whole range are
 // compared with test/data/accuracy.txt, which scripts/accuracy_values wrote. Values at more points of an
 // interval are compared with libm or Boost.Math in long double, or an integral if neither has the function.
-//   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points of an interval by default
+//   build/test/accuracy [POINTS] > docs/reference/accuracy.md     100,000 points of an interval by default
 //   build/test/accuracy --check                         fails where test/data/accuracy_limits.txt is exceeded
 #include <cmath>
 #include <complex>
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
       "computed by mpmath with as many digits as they need. `scripts/accuracy_values` says near which "
       "changes of sign an error counts relative to the values nearby. Derivatives of\n"
       "sigmoid and tanh are computed from the output, and their errors count relative to 1 "
-      "([why](decisions.md#derivatives-of-elementwise-functions)). Below the smallest normal number an error "
+      "([why](../inside/decisions/elementwise_functions.md)). Below the smallest normal number an error "
       "counts\nrelative to that. A test fails at more than 8 ulp, or at the limit of the second table.\n\n"
       "f16 and bf16 are computed in f32, and every result is rounded once. A derivative that is computed "
       "from "

@@ -428,7 +428,8 @@ TEST_CASE(
     CHECK(computed(**op, {full({1}, a, DType::f64), full({1}, 2, DType::f64)}).reverse[1][0] == 0);
 }
 
-// As docs/decisions.md says: the smaller side's, and what a comparison with NaN chooses.
+// As docs/inside/decisions/elementwise_functions.md says: the smaller side's, and what a comparison with NaN
+// chooses.
 TEST_CASE("at the kink at 0 derivatives are those of the smaller side", "[edges]") {
   const auto slope = [](const auto& f, double x) { return grad(f, tensor(x, DType::f64)).dense().item(); };
   const auto of_relu = [](const Tensor& x) { return relu(x); };

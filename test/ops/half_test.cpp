@@ -371,7 +371,7 @@ TEST_CASE("indices may be of any integer type", "[half]") {
   CHECK_THROWS_AS(gather(x, tensor(std::vector{~std::uint64_t{0}})), Error);
 }
 
-// docs/accuracy.md names these numbers.
+// docs/reference/accuracy.md names these numbers.
 TEST_CASE("derivatives of halves that are computed from the output take the rounded one", "[half]") {
   const auto slope = [](double x, DType dtype) {
     return grad([](const Tensor& t) { return tanh(t); }, full({}, x, dtype)).dense().item();

@@ -54,7 +54,7 @@ std::optional<Tensors> values_of(const Op& op, const Sample& s, const Tensors& x
     for (const Tensor& t : trainable(x))
       tape.watch(t);
     all = trainable(run(op, x, s.attrs));
-    // A rule that reads results reads rounded ones: docs/accuracy.md.
+    // A rule that reads results reads rounded ones: docs/reference/accuracy.md.
     if (any_complex(all)) return {};
     if (has_derivative(op) && !op.rule.reads_y && !all.empty())
       for (const Gradient& g :

@@ -1,5 +1,5 @@
 // The cases of test/data/cases.json about single ops: elementwise ones, reductions, losses and activations.
-// docs/testing.md says which cases run.
+// docs/inside/testing/cases.md says which cases run.
 #include <catch2/catch.hpp>
 
 #include "case.h"

@@ -68,7 +68,7 @@ std::set<std::string> words_of(const char* file) {
 TEST_CASE("every public function of the ops has its row in the documentation", "[op_list]") {
   std::set<std::string> without_row = functions_of_ops();
   REQUIRE(without_row.size() > 300);
-  std::istringstream page(text_of(test::data_folder() / "../../docs/ops.md"));
+  std::istringstream page(text_of(test::data_folder() / "../../docs/reference/ops.md"));
   for (std::string line; std::getline(page, line);)
     if (const std::size_t end = line.find('('), meaning = line.find("` | ");
         line.starts_with("| `") && end < meaning && line.substr(meaning, 6) != "` |  |")

@@ -1,6 +1,6 @@
-// Prints docs/ops.md from the public headers and the tables; --from-tensorflow: docs/from_tensorflow.md,
-// which begins with test/data/tensorflow_functions.md. With a file name: fails unless the file has exactly
-// what would be printed.
+// Prints docs/reference/ops.md from the public headers and the tables; --from-tensorflow:
+// docs/start/from_tensorflow.md, which begins with test/data/tensorflow_functions.md. With a file name: fails
+// unless the file has exactly what would be printed.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -154,7 +154,8 @@ std::string ops_markdown() {
          "header; printed from the headers "
          "and "
          "the tables in lib/ops by\n"
-         "`build/test/ops_doc > docs/ops.md`. The headers explain the options. Derivative: *partials* are "
+         "`build/test/ops_doc > docs/reference/ops.md`. The headers explain the options. Derivative: "
+         "*partials* are "
          "given one for each input; *linear*\n"
          "ops have a transpose, *bilinear* ones two; *custom* rules are written by hand; *composite* "
          "functions call other ops; through an op with\n"
@@ -212,7 +213,8 @@ std::string from_tensorflow_markdown() {
       << std::ifstream(test::data_folder() / "tensorflow_functions.md").rdbuf()
       << "\nTensorFlow's op types that have a gradient, or are registered to have none, and what each is "
          "here. Printed by\n"
-         "`build/test/ops_doc --from-tensorflow > docs/from_tensorflow.md`; the functions are described in "
+         "`build/test/ops_doc --from-tensorflow > docs/start/from_tensorflow.md`; the functions are "
+         "described in "
          "[ops.md](ops.md).\n\n"
          "| TensorFlow | here |\n|---|---|\n";
   for (const auto& [type, answer] : answers())
