@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-limit=1.45
+limit=1.46
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 echo '#include <tapedeck/tapedeck.h>' >"$folder/tapedeck.cpp"

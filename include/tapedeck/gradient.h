@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "tapedeck/indexed_slices.h"
@@ -62,11 +61,13 @@ class TAPEDECK_EXPORT Gradient {
 /// As of the tensor or of the slices; "none: " and why for none.
 TAPEDECK_EXPORT std::string to_string(const Gradient& g);
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Gradient& g);
+namespace detail {
+TAPEDECK_EXPORT std::ostream& print(std::ostream& out, const Gradient* list, std::size_t n);
+}
 /// One after another, each on a new line.
-TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, std::span<const Gradient> list);
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list);
 template <std::size_t n> std::ostream& operator<<(std::ostream& out, const std::array<Gradient, n>& list) {
-  return out << std::span<const Gradient>(list);
+  return detail::print(out, list.data(), n);
 }
 
 /// The sum of gradients of one tensor, such as those of several batches. Nones are skipped: if all are none

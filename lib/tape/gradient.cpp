@@ -50,13 +50,13 @@ std::string to_string(const Gradient& g) {
   return fmt::format("none: {}", g.other_ ? g.other_->reason : kNoPath);
 }
 std::ostream& operator<<(std::ostream& out, const Gradient& g) { return out << to_string(g); }
-std::ostream& operator<<(std::ostream& out, std::span<const Gradient> list) {
-  for (std::size_t i = 0; i < list.size(); ++i)
+std::ostream& detail::print(std::ostream& out, const Gradient* list, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
     out << (i ? "\n" : "") << list[i];
   return out;
 }
 std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list) {
-  return out << std::span<const Gradient>(list);
+  return detail::print(out, list.data(), list.size());
 }
 
 }   // namespace tapedeck

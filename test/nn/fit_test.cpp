@@ -687,10 +687,19 @@ TEST_CASE("fit: errors name the option", "[fit][errors]") {
   const auto trained = [&](const auto& loss, const nn::FitOptions& options = {}) {
     return message_of<ArgumentError>([&] { nn::fit(network, loss, descent, one_row(), options); });
   };
-  CHECK(trained(climb, {.metrics = {nn::MeanAbsoluteError()}}) ==
-        "fit: metrics need labels and predictions; use a loss of (labels, predictions), or return a "
-        "BatchResult "
-        "with both");
+  const std::string both =
+      "fit: metrics need labels and predictions; use a loss of (labels, predictions), or return a "
+      "BatchResult "
+      "with both";
+  CHECK(trained(climb, {.metrics = {nn::MeanAbsoluteError()}}) == both);
+  for (const bool has_labels : {false, true})
+    CHECK(trained(
+              [&](const Climber& net, const Batch& batch, nn::Run run) {
+                const Tensor one = ones({1});
+                return nn::BatchResult{climb(net, batch, run), has_labels ? one : Tensor(),
+                                       has_labels ? Tensor() : one};
+              },
+              {.metrics = {nn::MeanAbsoluteError()}}) == both);
   CHECK(trained([](const Climber&, const Batch&, nn::Run) { return Tensor(); }) ==
         "fit: the loss is undefined; return a tensor");
   CHECK(message_of<ArgumentError>([&] { nn::evaluate(network, climb, one_row(), {.batch = 0}); }) ==

@@ -37,6 +37,8 @@ class Reader {
     else if (line_.starts_with("namespace "))
       scope_ =
           line_.starts_with("namespace tapedeck::") ? line_.substr(20, line_.find(" {") - 20) + "::" : "";
+    else if (line_ == "class Tensor;")
+      return;
     else if (line_.starts_with("struct ") || line_.starts_with("enum "))
       read_type();
     else if (line_.starts_with("TAPEDECK_EXPORT ") || line_.starts_with("inline "))

@@ -33,6 +33,10 @@ Gradient sparse() {
 TEST_CASE("a gradient prints as what it holds", "[gradient]") {
   CHECK(printed(Gradient(f64({1, 2}))) == printed(f64({1, 2})));
   CHECK(printed(sparse()) == printed(*sparse().slices()));
+  CHECK(printed(std::vector<Gradient>{Gradient(f64({1, 2})), Gradient(f64({3}))}) ==
+        "[1.0 2.0] f64\n[3.0] f64");
+  CHECK(printed(std::array<Gradient, 1>{Gradient(f64({1, 2}))}) == "[1.0 2.0] f64");
+  CHECK(printed(std::vector{f64({1, 2}), f64({3})}) == "[1.0 2.0] f64\n[3.0] f64");
   CHECK(printed(Gradient()) == "none: no path leads from the target to the source");
   CHECK_THAT(printed(none()), Catch::StartsWith("none: the tape does not track the target"));
 }
