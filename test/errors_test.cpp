@@ -332,7 +332,7 @@ TEST_CASE("texts: tapes", "[errors]") {
   CHECK(error<GradientError>([&] { const StopRecording pause(tape); }) ==
         "stop recording: this tape is not recording");
   CHECK(error<GradientError>([] { Gradient().dense(); }) ==
-        "gradient: it is none: no path leads from the target to the source; ask defined() first, or pass "
+        "this gradient is none: no path leads from the target to the source; ask defined() first, or pass "
         ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends");
 }
 

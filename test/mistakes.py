@@ -33,7 +33,7 @@ def programs():
 
 
 def main():
-    faults = 0
+    faults, all_programs = 0, list(programs())
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for compiler in filter(shutil.which, ["g++", "clang++"]):
             flags = [compiler, "-std=c++20", f"-I{TEST.parent / 'include'}"]
@@ -44,9 +44,8 @@ def main():
             use = ["-include", header] if compiler == "g++" else ["-include-pch", made]
 
             def output_of(program, command=(*flags, "-fsyntax-only", *use, "-x", "c++", "-")):
-                return subprocess.run(command, input=program[2], capture_output=True, text=True, check=False).stderr
+                return subprocess.run(command, input=program[2], capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C.UTF-8")).stderr
 
-            all_programs = list(programs())
             for (words, may_be_long, code), output in zip(all_programs, pool.map(output_of, all_programs)):
                 first = next((line for line in output.splitlines() if "error: " in line), "no error")
                 length = output.count("\n")

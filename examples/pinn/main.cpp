@@ -41,7 +41,7 @@ td::Tensor residual(const Solution& solution, const td::Tensor& x, const td::Ten
   const td::Tensor u = solution(x, t);
   const auto [by_x, by_t] = tape.gradient(u, x, t);
   const td::Tensor u_x = by_x, u_xx = along_x.jvp(u_x);
-  return by_t.dense() + u * u_x - kViscosity * u_xx;
+  return by_t + u * u_x - kViscosity * u_xx;
 }
 
 /// The solution by Cole and Hopf: a quotient of two integrals over normal distributions around x, which the

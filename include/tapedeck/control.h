@@ -115,20 +115,24 @@ template <class T, class F> auto cond(const Condition& condition, const std::vec
 /// in cond. Throws ArgumentError if there are no branches.
 template <class F> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands,
                                     const std::vector<F>& branches) {
-  if (branches.empty()) throw ArgumentError("switch_case: no branches");
-  F f = branches[index.among(branches.size())];
-  return detail::run_branch("switch_case", operands, f);
+  if constexpr (detail::is_tensor_function<F>()) {
+    if (branches.empty()) throw ArgumentError("switch_case: no branches");
+    F f = branches[index.among(branches.size())];
+    return detail::run_branch("switch_case", operands, f);
+  }
 }
 /// The same for branches as separate arguments, which must return the same type.
 template <class F, class... G>
 auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, F first, G... more) {
-  static_assert((std::same_as<detail::ResultOf<F>, detail::ResultOf<G>> && ...),
-                "all branches of switch_case must return the same type");
-  const auto pick = [&](auto& f) {
-    return std::function<detail::ResultOf<F>(std::span<const Tensor>)>(
-        [&f](std::span<const Tensor> x) { return detail::call("switch_case", f, x); });
-  };
-  return switch_case(index, operands, std::vector{pick(first), pick(more)...});
+  if constexpr (detail::is_tensor_function<F>() && (detail::is_tensor_function<G>() && ...)) {
+    static_assert((std::same_as<detail::ResultOf<F>, detail::ResultOf<G>> && ...),
+                  "all branches of switch_case must return the same type");
+    const auto pick = [&](auto& f) {
+      return std::function<detail::ResultOf<F>(std::span<const Tensor>)>(
+          [&f](std::span<const Tensor> x) { return detail::call("switch_case", f, x); });
+    };
+    return switch_case(index, operands, std::vector{pick(first), pick(more)...});
+  }
 }
 
 /// While condition(vars…) is true, sets vars = body(vars…). Returns the final variables in the structure that
@@ -136,7 +140,9 @@ auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, 
 /// of tensors, and DTypeError or ShapeError, naming the variable, if one changes its dtype or shape.
 template <class C, class B>
 auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
-  if constexpr (detail::is_tensor_function<B>()) {
+  static_assert(detail::kTakesTensors<C>,
+                "while_loop: the condition has to take as many tensors as the body");
+  if constexpr (detail::kTakesTensors<C> && detail::is_tensor_function<B>()) {
     const auto test = [condition](std::span<const Tensor> x) mutable {
       const auto holds = detail::call("while_loop", condition, x);
       if constexpr (std::is_convertible_v<decltype(holds), Tensor>)
@@ -160,13 +166,15 @@ template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body
     };
   };
   using Step = decltype(at(body, 0));
-  const auto step = [at, body](std::int64_t i, std::span<const Tensor> x) mutable {
-    Step f = at(body, i);
-    auto result = detail::call("fori_loop", f, x);
-    return detail::tensors_of(result);
-  };
-  return detail::structure_of<detail::ResultOf<Step>>("fori_loop",
-                                                      detail::fori_loop(lower, upper, step, vars, options));
+  if constexpr (detail::is_tensor_function<Step>()) {
+    const auto step = [at, body](std::int64_t i, std::span<const Tensor> x) mutable {
+      Step f = at(body, i);
+      auto result = detail::call("fori_loop", f, x);
+      return detail::tensors_of(result);
+    };
+    return detail::structure_of<detail::ResultOf<Step>>("fori_loop",
+                                                        detail::fori_loop(lower, upper, step, vars, options));
+  }
 }
 
 /// Loops over the first axes of `xs`, which must all have the same extent. step(carry…, x…) returns the next

@@ -1,6 +1,6 @@
-// Tensors of given values. Those of one's own numbers are made by tensor (tensor.h): tensor({{1.0, 2.0},
-// {3.0, 4.0}}) is f32[2,2], tensor(values, shape) takes a std::vector or std::span. The shape comes first,
-// the dtype last.
+// Tensors of given values; include tapedeck/tensor.h, which has the Tensor, too. Those of one's own numbers
+// are made by tensor (tensor.h): tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2], tensor(values, shape) takes a
+// std::vector or std::span. The shape comes first, the dtype last.
 #pragma once
 #include "tapedeck/shape.h"
 

@@ -125,15 +125,17 @@ template <class F> auto custom_gradient(F f) {
 /// GradientError if a variable was updated since the call.
 template <class F> auto recompute_grad(F f) {
   return [f = std::move(f)](const auto&... x) {
-    std::optional<detail::ResultOf<const F>> result;
-    std::vector<Tensor> tensors = detail::recompute(
-        detail::list_of(x...),
-        [&](std::span<const Tensor> in) {
-          return detail::tensors_of(result.emplace(detail::call("recompute_grad", f, in)));
-        },
-        detail::function_of("recompute_grad", f));
-    detail::replace_tensors(*result, tensors);
-    return *std::move(result);
+    if constexpr (detail::is_tensor_function<const F>()) {
+      std::optional<detail::ResultOf<const F>> result;
+      std::vector<Tensor> tensors = detail::recompute(
+          detail::list_of(x...),
+          [&](std::span<const Tensor> in) {
+            return detail::tensors_of(result.emplace(detail::call("recompute_grad", f, in)));
+          },
+          detail::function_of("recompute_grad", f));
+      detail::replace_tensors(*result, tensors);
+      return *std::move(result);
+    }
   };
 }
 
@@ -143,13 +145,15 @@ template <class F> auto recompute_grad(F f) {
 /// shape.
 template <class F> auto grad_pass_through(F f) {
   return [f = std::move(f)](const auto&... x) {
-    std::optional<detail::ResultOf<const F>> result;
-    std::vector<Tensor> tensors =
-        detail::pass_through(detail::list_of(x...), [&](std::span<const Tensor> in) {
-          return detail::tensors_of(result.emplace(detail::call("grad_pass_through", f, in)));
-        });
-    detail::replace_tensors(*result, tensors);
-    return *std::move(result);
+    if constexpr (detail::is_tensor_function<const F>()) {
+      std::optional<detail::ResultOf<const F>> result;
+      std::vector<Tensor> tensors =
+          detail::pass_through(detail::list_of(x...), [&](std::span<const Tensor> in) {
+            return detail::tensors_of(result.emplace(detail::call("grad_pass_through", f, in)));
+          });
+      detail::replace_tensors(*result, tensors);
+      return *std::move(result);
+    }
   };
 }
 

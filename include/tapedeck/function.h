@@ -44,8 +44,8 @@ template <class F, std::size_t... I> constexpr auto result_of(std::index_sequenc
 }
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
-/// The least number of tensors that F takes as separate arguments; more than kMaxArguments if it takes none
-/// such. No larger number is tried, since that could make code of a generic lambda that does not compile.
+/// The least number of tensors that F takes as separate arguments, which is what its result type is found by;
+/// more than kMaxArguments if it takes none such.
 template <class F, std::size_t N = 0> constexpr std::size_t fewest() {
   if constexpr (N > kMaxArguments)
     return N;
@@ -100,9 +100,10 @@ template <class F> constexpr bool is_tensor_function() {
                 "the function has to take tensors: up to eight arguments const Tensor&, or one "
                 "std::span<const Tensor>");
   if constexpr (kTakesTensors<F>) {
-    static_assert(is_structure<ResultOf<F>>(),
-                  "the function has to return tensors: a Tensor, or a list, array, pair or tuple of tensors, "
-                  "but neither numbers nor nothing");
+    static_assert(
+        is_structure<ResultOf<F>>(),
+        "the function has to return a Tensor or Gradient, or a list, array, pair or tuple of these, but it "
+        "returns something else (of a Variable, return value())");
     return is_structure<ResultOf<F>>();
   }
   return false;
@@ -139,6 +140,9 @@ template <class S, class V> void for_each_part(S& s, const V& visit) {
     for (auto& e : s)
       for_each_part(e, visit);
   } else {
+    static_assert(
+        requires { std::tuple_size<S>::value; },
+        "the function has to return tensors, gradients, or lists, arrays, pairs and tuples of these");
     std::apply([&](auto&... e) { (for_each_part(e, visit), ...); }, s);
   }
 }

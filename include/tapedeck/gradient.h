@@ -1,6 +1,7 @@
 // Gradient: what a tape returns for a source: none, a dense tensor, or IndexedSlices.
 #pragma once
 #include <array>
+#include <concepts>
 #include <memory>
 #include <vector>
 
@@ -9,6 +10,10 @@
 namespace tapedeck {
 
 class Variable;
+class Gradient;
+namespace detail {
+TAPEDECK_EXPORT std::string text_of(const Gradient& g);
+}
 
 /// None, a dense tensor, or IndexedSlices. Copies share the memory. Where a tensor is expected, such as by an
 /// op, it stands for dense().
@@ -23,7 +28,7 @@ class TAPEDECK_EXPORT Gradient {
   /// Sparse; checked where it is used.
   Gradient(IndexedSlices slices);
   /// None: the gradient of what `source` describes, for a reason, which is a literal. Both are for messages.
-  static Gradient none(const char* reason, std::string source);
+  static Gradient none(const char* reason, std::string source = {});
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices(); }
@@ -52,17 +57,20 @@ class TAPEDECK_EXPORT Gradient {
     const char* reason = nullptr;
     std::string source;
   };
-  friend std::string to_string(const Gradient& g);
+  friend std::string detail::text_of(const Gradient& g);
 
   Tensor dense_;
   std::shared_ptr<const Other> other_;
 };
 
-/// As of the tensor or of the slices; "none: " and why for none.
-TAPEDECK_EXPORT std::string to_string(const Gradient& g);
-TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Gradient& g);
 namespace detail {
 TAPEDECK_EXPORT std::ostream& print(std::ostream& out, const Gradient* list, std::size_t n);
+}
+/// As of the tensor or of the slices; "none: " and why for none. Of a Gradient alone, since a Variable
+/// converts to one, but is printed as a tensor.
+template <std::same_as<Gradient> G> std::string to_string(const G& g) { return detail::text_of(g); }
+template <std::same_as<Gradient> G> std::ostream& operator<<(std::ostream& out, const G& g) {
+  return detail::print(out, &g, 1);
 }
 /// One after another, each on a new line.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list);

@@ -20,8 +20,9 @@ struct TapeOptions {
 /// What gradient() returns for a source that the targets do not depend on: none, or zeros.
 enum class UnconnectedGradients { none, zero };
 
-/// A target or source of differentiation: a tensor, a variable, or a gradient, as its dense(). A variable as
-/// a source stands for all its reads; as a target, for its current value.
+/// A target or source of differentiation: a tensor, a variable, or a gradient, as its dense(), which of
+/// slices is another tensor each time. A variable as a source stands for all its reads; as a target, for its
+/// current value.
 class TAPEDECK_EXPORT Source {
  public:
   Source(const Tensor& t) : tensor_(t) {}

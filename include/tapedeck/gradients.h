@@ -128,6 +128,7 @@ class TAPEDECK_EXPORT Pullback {
   /// A second call throws GradientError unless the pullback is persistent.
   std::vector<Gradient> operator()(const OutputGradients& dy = {}) const;
   std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(OutputGradients{dy}); }
+  std::vector<Gradient> operator()(const Gradient& dy) const { return (*this)(OutputGradients{dy}); }
 
   // Internal.
   struct State;

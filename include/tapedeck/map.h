@@ -71,8 +71,6 @@ template <class F, int n> struct MovedFunction {
   kernels::Shift shifts[n];
 };
 
-/// The loops of F, a function of n elements, of which some may be moved: over its values, its gradients, and
-/// its tangents in one direction.
 template <std::size_t, class T> struct At { using Type = T; };   // clang 14 loses the pack of an alias
 template <class F, class D, std::size_t... I> constexpr bool takes_numbers(std::index_sequence<I...>) {
   return std::invocable<const F&, typename At<I, const D&>::Type...>;
@@ -80,6 +78,8 @@ template <class F, class D, std::size_t... I> constexpr bool takes_numbers(std::
 template <class F, int n, class A> inline constexpr bool kTakesNumbers =
     takes_numbers<F, Dual<float, 0, A>>(std::make_index_sequence<static_cast<std::size_t>(n)>{});
 
+/// The loops of F, a function of n elements, of which some may be moved: over its values, its gradients, and
+/// its tangents in one direction.
 template <class F, int n, class A, bool moved = false> struct MapLoops {
   using Attributes = std::conditional_t<moved, MovedFunction<F, n>, F>;
   template <class T> using Batch = xsimd::batch<T, A>;
@@ -325,9 +325,9 @@ auto map(const F& f, X&&... x) requires(sizeof...(X) > 0) {
   static_assert(n >= 1 && n <= kernels::kMapInputs, "map: takes one to sixteen tensors");
   static_assert(std::is_copy_constructible_v<F>,
                 "map: the lambda must be one that can be copied, since a tape keeps it");
-  static_assert(
-      detail::kTakesNumbers<F, n, A>,
-      "map: the lambda has to take as many numbers as there are tensors, as auto: [](auto x, auto y) …");
+  static_assert(detail::kTakesNumbers<F, n, A>,
+                "map: the lambda has to take as many numbers as there are tensors, as auto, and be callable "
+                "const: [](auto x, auto y) …");
   if constexpr (detail::kTakesNumbers<F, n, A>) {
     using Loops = detail::MapLoops<F, n, A>;
     static_assert(Loops::results >= 1 && Loops::results <= kernels::kMapResults,

@@ -2,6 +2,7 @@
 // count. Also: factories, and functions that read values.
 #pragma once
 #include <atomic>
+#include <concepts>
 #include <iosfwd>
 #include <optional>
 #include <type_traits>
@@ -89,14 +90,14 @@ class TAPEDECK_EXPORT Tensor {
   }
 
   /// Does not compile, in words that say what to write.
-  template <class Number>
-  requires std::is_arithmetic_v<Number>
-  explicit operator Number() const {
+  template <class Bool>
+  requires std::same_as<Bool, bool>
+  explicit operator Bool() const {
     static_assert(
-        sizeof(Number) == 0,
-        "a Tensor is neither a number nor a condition: item() is the number of one with one element, as in "
-        "all(x > 0).item(); where and cond choose by a tensor");
-    return {};
+        sizeof(Bool) == 0,
+        "a Tensor is no condition: item() is the number of one with one element, as in all(x > 0).item(); "
+        "where and cond choose by a tensor");
+    return false;
   }
 
   /// All but `defined` throw ArgumentError for an undefined tensor. nbytes: size() times the bytes of an
@@ -192,8 +193,6 @@ class TAPEDECK_EXPORT Tensor {
 /// notation, and all numbers get the stream's precision.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
-/// One after another, each on a new line.
-TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const std::vector<Tensor>& list);
 
 namespace detail {
 

@@ -262,11 +262,6 @@ std::string text_of(const Tensor& x, const Wish& wish) {
 }   // namespace
 
 std::string to_string(const Tensor& x) { return text_of(x, {}); }
-std::ostream& operator<<(std::ostream& out, const std::vector<Tensor>& list) {
-  for (std::size_t i = 0; i < list.size(); ++i)
-    out << (i ? "\n" : "") << list[i];
-  return out;
-}
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << text_of(x, Wish(out)); }
 

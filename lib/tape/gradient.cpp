@@ -26,10 +26,11 @@ Tensor Gradient::dense() const& {
   if (slices()) return to_dense(*slices());
   if (!dense_.defined())
     throw_error<GradientError>(
-        "gradient: {} is none: {}; ask defined() first, or pass .unconnected = UnconnectedGradients::zero "
+        "{} is none: {}; ask defined() first, or pass .unconnected = UnconnectedGradients::zero "
         "for "
         "zeros; explain() tells where the path ends",
-        other_ ? "that of " + other_->source : "it", other_ ? other_->reason : kNoPath);
+        other_ && !other_->source.empty() ? "the gradient of " + other_->source : "this gradient",
+        other_ ? other_->reason : kNoPath);
   return dense_;
 }
 Tensor Gradient::dense() && {
@@ -45,14 +46,20 @@ Operand::Operand(const Gradient& g, Tensor&& read) {
   bits_ = reinterpret_cast<std::uintptr_t>(value);
 }
 
-std::string to_string(const Gradient& g) {
+std::string detail::text_of(const Gradient& g) {
   if (g.defined()) return g.slices() ? to_string(*g.slices()) : to_string(g.tensor());
   return fmt::format("none: {}", g.other_ ? g.other_->reason : kNoPath);
 }
-std::ostream& operator<<(std::ostream& out, const Gradient& g) { return out << to_string(g); }
 std::ostream& detail::print(std::ostream& out, const Gradient* list, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i)
-    out << (i ? "\n" : "") << list[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i) out << '\n';
+    if (list[i].is_dense())   // as the stream's precision and notation say
+      out << list[i].tensor();
+    else if (list[i].slices())
+      out << *list[i].slices();
+    else
+      out << text_of(list[i]);
+  }
   return out;
 }
 std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list) {

@@ -215,7 +215,7 @@ std::string from_tensorflow_markdown() {
          "here. Printed by\n"
          "`build/test/ops_doc --from-tensorflow > docs/start/from_tensorflow.md`; the functions are "
          "described in "
-         "[ops.md](ops.md).\n\n"
+         "[ops.md](../reference/ops.md).\n\n"
          "| TensorFlow | here |\n|---|---|\n";
   for (const auto& [type, answer] : answers())
     out << "| " << type << " | " << answer << " |\n";

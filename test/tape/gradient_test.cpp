@@ -1,5 +1,6 @@
 // Gradient as a tensor: converted, printed, as an operand and as a target.
 #include <catch2/catch.hpp>
+#include <iomanip>
 #include <sstream>
 
 #include "message_of.h"
@@ -36,9 +37,29 @@ TEST_CASE("a gradient prints as what it holds", "[gradient]") {
   CHECK(printed(std::vector<Gradient>{Gradient(f64({1, 2})), Gradient(f64({3}))}) ==
         "[1.0 2.0] f64\n[3.0] f64");
   CHECK(printed(std::array<Gradient, 1>{Gradient(f64({1, 2}))}) == "[1.0 2.0] f64");
-  CHECK(printed(std::vector{f64({1, 2}), f64({3})}) == "[1.0 2.0] f64\n[3.0] f64");
   CHECK(printed(Gradient()) == "none: no path leads from the target to the source");
   CHECK_THAT(printed(none()), Catch::StartsWith("none: the tape does not track the target"));
+}
+
+TEST_CASE("a gradient prints as the stream says", "[gradient]") {
+  std::ostringstream out;
+  out << std::setprecision(2) << std::fixed << Gradient(f64({1, 2.125}));
+  CHECK(out.str() == "[1.00 2.12] f64");
+}
+
+TEST_CASE("a variable, which converts to both, is printed as a tensor", "[gradient]") {
+  const Variable w(f64({1, 2}));
+  CHECK(printed(w) == printed(w.value()));
+  CHECK(to_string(w) == to_string(w.value()));
+}
+
+TEST_CASE("a gradient is what a pullback takes", "[gradient]") {
+  const Tensor x = f64({1, 2});
+  auto [y, pullback] = vjp([](const Tensor& t) { return t * t; }, x);
+  const Gradient g(f64({1, 10}));
+  CHECK(of(pullback(g)[0]) == Values{2, 40});
+  CHECK(of(pullback({g})[0]) == Values{2, 40});
+  CHECK(of(pullback(Gradient())[0]) == Values{2, 4});   // ones
 }
 
 TEST_CASE("a gradient is a tensor where one is expected", "[gradient]") {
@@ -88,7 +109,7 @@ TEST_CASE("a gradient is a target of another tape", "[gradient]") {
 
 TEST_CASE("a gradient that is none is not taken for zeros", "[gradient]") {
   const std::string text =
-      "gradient: that of the f64[2] is none: the tape does not track the target, which was computed while it "
+      "the gradient of the f64[2] is none: the tape does not track the target, which was computed while it "
       "did not record, from numbers, or by an op without a derivative; ask defined() first, or pass "
       ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends";
   CHECK(message_of<GradientError>([] { const Tensor converted = none(); }) == text);
@@ -99,8 +120,9 @@ TEST_CASE("a gradient that is none is not taken for zeros", "[gradient]") {
   CHECK(of(y) == Values{1, 2});
   GradientTape tape;
   CHECK(message_of<GradientError>([&] { (void)tape.gradient(none(), y); }) == text);
-  CHECK(
-      message_of<GradientError>([] { Gradient() + 1.0; }).starts_with("gradient: it is none: no path leads"));
+  CHECK(message_of<GradientError>([] {
+          Gradient() + 1.0;
+        }).starts_with("this gradient is none: no path leads"));
 }
 
 }   // namespace gradient_test

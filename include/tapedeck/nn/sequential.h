@@ -21,6 +21,10 @@ concept TakesRun = std::is_invocable_r_v<Tensor, const L&, const Tensor&, Run>;
 template <class L>
 concept LayerLike = TakesRun<L> || std::is_invocable_r_v<Tensor, const L&, const Tensor&>;
 
+/// A layer, or what is taken for one: a number, or what a tensor can be given to, but not where it is const.
+template <class L>
+concept LayerOrMistake = LayerLike<L> || std::is_arithmetic_v<L> || std::is_invocable_v<L&, const Tensor&>;
+
 /// Such an op in the form that is its default.
 struct ExactForm {
   Tensor (*op)(Operand, Gelu);
@@ -35,7 +39,8 @@ struct ExactForm {
 class Layer {
  public:
   template <class L>
-  requires(!std::same_as<std::remove_cvref_t<L>, Layer>) Layer(L&& layer) {
+  requires(!std::same_as<std::remove_cvref_t<L>, Layer> && detail::LayerOrMistake<std::decay_t<L>>)
+      Layer(L&& layer) {
     using Own = std::decay_t<L>;
     static_assert(detail::LayerLike<Own>,
                   "a layer is what can be called with a tensor, const, and returns one: Tensor "
