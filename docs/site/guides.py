@@ -80,7 +80,7 @@ def page_of(file):
         return str(name.relative_to("docs"))
     if parts[0] == "examples" and name.name == "README.md" and len(parts) == 3:
         return f"examples/{parts[1]}.md"
-    if name.suffix == ".svg":
+    if name.suffix in (".svg", ".png"):
         return f"pictures/{name.name}"
     return None
 
