@@ -461,17 +461,17 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
     return tape;
   };
   const std::string untracked_target =
-      "the gradient of the f64[] is none: the tape does not track the target, which was computed while it "
+      "the gradient of the f32[] is none: the tape does not track the target, which was computed while it "
       "did not record, from numbers, or by an op without a derivative; ask defined() first, or pass "
       ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends";
   GradientTape unwatched;
   CHECK(why(unwatched.gradient(x * x, x)) ==
-        "the gradient of the f64[] is none: the source was not watched before its use, nor computed from "
+        "the gradient of the f32[] is none: the source was not watched before its use, nor computed from "
         "what was while the tape recorded; watch it before it is used; ask defined() first, or pass "
         ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends");
   const Variable fixed(tensor(2.0), {.name = "w", .trainable = false});
   CHECK(why(GradientTape().gradient(x * fixed, fixed))
-            .starts_with("the gradient of variable \"w\" f64[] is none: the source is a variable that is not "
+            .starts_with("the gradient of variable \"w\" f32[] is none: the source is a variable that is not "
                          "trainable; watch it before it is read, or make it trainable"));
   CHECK(why(watched()->gradient(before, x)) == untracked_target);
   {
@@ -483,7 +483,7 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
     const Tensor late = tensor(1.0), y = late * x;
     tape->watch(late);
     CHECK(why(tape->gradient(y, late))
-              .starts_with("the gradient of the f64[] is none: no path leads from the target to the source, "
+              .starts_with("the gradient of the f32[] is none: no path leads from the target to the source, "
                            "which was watched after its use"));
   }
   {
