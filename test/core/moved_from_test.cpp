@@ -34,7 +34,8 @@ TEST_CASE("an object that was moved from says so", "[error]") {
   check<nn::Metric>(nn::Accuracy(), [](nn::Metric& m) { m.reset(); });
   check<nn::Metric>(nn::Accuracy(), [](nn::Metric& m) { const nn::Metric copy = m; });
   int names = 0;
-  check<Checkpoint>(Checkpoint(), [&](Checkpoint& c) { c.add("w" + std::to_string(names++), w); });
+  check<Checkpoint>(Checkpoint(),
+                    [&](Checkpoint& c) { c.add("w" + std::to_string(names++), Variable(ones({2}))); });
 }
 
 }   // namespace moved_from_test
