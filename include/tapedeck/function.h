@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <functional>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 
@@ -153,9 +154,10 @@ template <class S, class V> void for_each_tensor(S& structure, const V& visit) {
     if constexpr (std::same_as<T, Tensor>) {
       visit(part);
     } else {
-      Tensor t = part.defined() ? std::move(part).dense() : Tensor();
+      const bool is_none = !part.defined();
+      Tensor t = is_none ? Tensor() : std::move(part).dense();
       visit(t);
-      part = std::move(t);
+      if (!is_none || t.defined()) part = std::move(t);   // else it is none for its reason
     }
   });
 }
@@ -177,6 +179,8 @@ template <class S> void replace_tensors(S& structure, std::span<Tensor> by) {
 template <class S> S structure_of(std::string_view caller, std::vector<Tensor> tensors) {
   if constexpr (std::same_as<S, std::vector<Tensor>>) {
     return tensors;
+  } else if constexpr (std::same_as<S, std::vector<Gradient>>) {
+    return S(std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end()));
   } else {
     S result{};
     std::size_t n = 0;

@@ -128,7 +128,10 @@ class TAPEDECK_EXPORT Pullback {
   /// A second call throws GradientError unless the pullback is persistent.
   std::vector<Gradient> operator()(const OutputGradients& dy = {}) const;
   std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(OutputGradients{dy}); }
-  std::vector<Gradient> operator()(const Gradient& dy) const { return (*this)(OutputGradients{dy}); }
+  /// None throws GradientError here, since no path is not the same as ones.
+  std::vector<Gradient> operator()(const Gradient& dy) const {
+    return dy.defined() ? (*this)(OutputGradients{dy}) : (*this)(dy.dense());
+  }
 
   // Internal.
   struct State;

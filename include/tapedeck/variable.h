@@ -63,13 +63,17 @@ class TAPEDECK_EXPORT Variable {
   /// w = value assigns; w += y assigns w + y, and so on, where y may also be a number or broadcast. The same
   /// holds for them: the result must have the variable's dtype and shape.
   template <class Value>
-  requires(!std::derived_from<Value, Variable>) const Variable& operator=(const Value& value) const {
-    if constexpr (std::convertible_to<const Value&, Tensor>)
-      assign(value);
-    else
-      static_assert(sizeof(Value) == 0,
-                    "a variable takes a tensor of its dtype and shape: w = full_like(w, 1.0)");
+  requires(!std::derived_from<Value, Variable> && std::convertible_to<const Value&, Tensor>) const Variable&
+  operator=(const Value& value) const {
+    assign(value);
     return *this;
+  }
+  /// Does not compile, in words that say what to write.
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  void operator=(Number) const {
+    static_assert(sizeof(Number) == 0,
+                  "a variable takes a tensor of its dtype and shape: w = full_like(w, 1.0)");
   }
   const Variable& operator+=(Operand y) const;
   const Variable& operator-=(Operand y) const;

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "message_of.h"
+#include "tapedeck/control.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/map.h"
 #include "values.h"
@@ -59,7 +60,30 @@ TEST_CASE("a gradient is what a pullback takes", "[gradient]") {
   const Gradient g(f64({1, 10}));
   CHECK(of(pullback(g)[0]) == Values{2, 40});
   CHECK(of(pullback({g})[0]) == Values{2, 40});
-  CHECK(of(pullback(Gradient())[0]) == Values{2, 4});   // ones
+  CHECK(message_of<GradientError>([&p = pullback] { p(none()); }).find("is none") != std::string::npos);
+}
+
+TEST_CASE("a function may return a list of gradients", "[gradient]") {
+  const Tensor x = f64({1, 2});
+  const auto both = [](const Tensor& a, const Tensor& b) {
+    GradientTape tape;
+    tape.watch(a, b);
+    const Tensor y = sum(a * a * b);
+    return tape.gradient(Targets{y}, Sources{a, b});
+  };
+  const auto [value, gradients] = value_and_grad(both, {x, x});
+  CHECK(of(value[0]) == Values{2, 8});                       // 2 a b
+  CHECK(of(gradients[0]) == Values{4, 8});                   // of 2 a b + a² by a
+  CHECK(of(jvp(both, {x, x}, {x, x})[1]) == Values{2, 8});   // 2 a · a
+  const Gradient chosen = cond(
+      false, {x}, [](const Tensor& t) -> Gradient { return t; }, [](const Tensor&) { return none(); });
+  CHECK(printed(chosen) == printed(none()));
+}
+
+TEST_CASE("a variable is assigned what converts to a tensor alone", "[gradient]") {
+  std::optional<Variable> w;
+  w = std::optional<Tensor>(f64({1, 2}));
+  CHECK(of(*w) == Values{1, 2});
 }
 
 TEST_CASE("a gradient is a tensor where one is expected", "[gradient]") {
