@@ -260,15 +260,18 @@ TEST_CASE("replicas sum all dtypes but bool", "[threads]") {
     };
     CAPTURE(name_of(dtype));
     if (dtype == DType::boolean) {
-      CHECK(message_of<DTypeError>(run) == "sum_over_replicas: replica 0: x is bool[3]; use astype");
+      CHECK_THAT(
+          message_of<DTypeError>(run),
+          Catch::Matches("sum_over_replicas: replica [01]: x is bool\\[3\\]; use astype"));   // who is first
       continue;
     }
     run();
     CHECK(sum.dtype() == dtype);
     CHECK((is_complex(dtype) ? real(sum) : sum).at({2}) == 3);
   }
-  CHECK(message_of<ArgumentError>([&] { Replicas(2).run([](Replica) { sum_over_replicas(Tensor()); }); }) ==
-        "sum_over_replicas: replica 0: x is undefined");
+  CHECK_THAT(
+      message_of<ArgumentError>([&] { Replicas(2).run([](Replica) { sum_over_replicas(Tensor()); }); }),
+      Catch::Matches("sum_over_replicas: replica [01]: x is undefined"));
 }
 
 TEST_CASE(
