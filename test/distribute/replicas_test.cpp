@@ -254,24 +254,27 @@ TEST_CASE("replicas sum all dtypes but bool", "[threads]") {
     Tensor sum;
     const auto run = [&] {
       Replicas(2).run([&](Replica r) {
+        sum_over_replicas(tensor(0.0));   // both have begun, so that both fail and the first one is named
         const Tensor all = sum_over_replicas(full({3}, r.index + 1.0, dtype));
         if (r.index == 0) sum = all;
       });
     };
     CAPTURE(name_of(dtype));
     if (dtype == DType::boolean) {
-      CHECK_THAT(
-          message_of<DTypeError>(run),
-          Catch::Matches("sum_over_replicas: replica [01]: x is bool\\[3\\]; use astype"));   // who is first
+      CHECK(message_of<DTypeError>(run) == "sum_over_replicas: replica 0: x is bool[3]; use astype");
       continue;
     }
     run();
     CHECK(sum.dtype() == dtype);
     CHECK((is_complex(dtype) ? real(sum) : sum).at({2}) == 3);
   }
-  CHECK_THAT(
-      message_of<ArgumentError>([&] { Replicas(2).run([](Replica) { sum_over_replicas(Tensor()); }); }),
-      Catch::Matches("sum_over_replicas: replica [01]: x is undefined"));
+  const auto undefined = [] {
+    Replicas(2).run([](Replica) {
+      sum_over_replicas(tensor(0.0));
+      sum_over_replicas(Tensor());
+    });
+  };
+  CHECK(message_of<ArgumentError>(undefined) == "sum_over_replicas: replica 0: x is undefined");
 }
 
 TEST_CASE(
