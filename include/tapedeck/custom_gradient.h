@@ -32,8 +32,7 @@ template <class G> auto with_variables(G& g, std::span<const Variable> variables
     return g(dy..., variables);
   };
 }
-template <class G> inline constexpr bool kTakesVariables =
-    !takes_each<G> && !std::invocable<G&, std::span<const Tensor>>;
+template <class G> inline constexpr bool kTakesVariables = !kTakesTensors<G>;
 
 /// A pair whose second part is no tensor, and so may be a gradient function.
 template <class R> inline constexpr bool kIsValueAndGradient = false;

@@ -11,9 +11,12 @@ namespace tapedeck {
 
 class Variable;
 class Gradient;
+
 namespace detail {
+/// Prints them, each on a new line.
+TAPEDECK_EXPORT std::ostream& print(std::ostream& out, const Gradient* list, std::size_t n);
 TAPEDECK_EXPORT std::string text_of(const Gradient& g);
-}
+}   // namespace detail
 
 /// None, a dense tensor, or IndexedSlices. Copies share the memory. Where a tensor is expected, such as by an
 /// op, it stands for dense().
@@ -27,8 +30,10 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(const Variable& v);
   /// Sparse; checked where it is used.
   Gradient(IndexedSlices slices);
-  /// None: the gradient of what `source` describes, for a reason, which is a literal. Both are for messages.
-  static Gradient none(const char* reason, std::string source = {});
+  /// None, for a reason, which is a literal.
+  static Gradient none(const char* reason);
+  /// The same of a source, a tensor of this spec or a variable, which messages name.
+  static Gradient none(const char* reason, const Spec& source, const Variable* variable);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices(); }
@@ -53,19 +58,21 @@ class TAPEDECK_EXPORT Gradient {
  private:
   // Slices; or why it is none, and the gradient of what.
   struct Other {
-    IndexedSlices slices;
+    IndexedSlices slices = {};
     const char* reason = nullptr;
-    std::string source;
+    bool has_source = false;
+    Spec source = {};
+    std::string variable = {};   // its name, which is never empty; empty: a tensor
+    std::uint64_t id = 0;        // of the variable
   };
-  friend std::string detail::text_of(const Gradient& g);
+  friend std::ostream& detail::print(std::ostream& out, const Gradient* list, std::size_t n);
+  const char* reason() const;
+  std::string source() const;
 
   Tensor dense_;
   std::shared_ptr<const Other> other_;
 };
 
-namespace detail {
-TAPEDECK_EXPORT std::ostream& print(std::ostream& out, const Gradient* list, std::size_t n);
-}
 /// As of the tensor or of the slices; "none: " and why for none. Of a Gradient alone, since a Variable
 /// converts to one, but is printed as a tensor.
 template <std::same_as<Gradient> G> std::string to_string(const G& g) { return detail::text_of(g); }

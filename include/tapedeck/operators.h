@@ -30,8 +30,7 @@ requires std::convertible_to<const B&, Operand>
 bool operator==(const A&, const B&) {
   static_assert(sizeof(A) == 0,
                 "a == b of tensors is not defined: equal(a, b) compares elements, all(equal(a, b)).item() "
-                "tells whether "
-                "all are equal, a.id() == b.id() whether a and b are one tensor");
+                "tells whether all are equal, a.id() == b.id() whether a and b are one tensor");
   return false;
 }
 

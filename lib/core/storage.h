@@ -2,7 +2,6 @@
 // to whole vectors.
 #pragma once
 #include "core/thread_state.h"
-#include "tapedeck/memory.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {

@@ -1,36 +1,48 @@
 // Gradient: as a tensor, as an operand, and as text.
 #include "tapedeck/gradient.h"
 
+#include <sstream>
+
 #include "core/format.h"
+#include "tape/variable.h"
 #include "tapedeck/operand.h"
 #include "tapedeck/variable.h"
 
 namespace tapedeck {
-namespace {
-
-constexpr const char* kNoPath = "no path leads from the target to the source";
-
-}   // namespace
 
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
 Gradient::Gradient(IndexedSlices slices)
-    : other_(std::make_shared<const Other>(Other{.slices = std::move(slices), .source = {}})) {}
-Gradient Gradient::none(const char* reason, std::string source) {
+    : other_(std::make_shared<const Other>(Other{.slices = std::move(slices)})) {}
+Gradient Gradient::none(const char* reason) {
   Gradient g;
-  g.other_ =
-      std::make_shared<const Other>(Other{.slices = {}, .reason = reason, .source = std::move(source)});
+  g.other_ = std::make_shared<const Other>(Other{.reason = reason});
   return g;
+}
+Gradient Gradient::none(const char* reason, const Spec& source, const Variable* variable) {
+  Other other{.reason = reason, .has_source = true, .source = source};
+  if (variable) other.variable = variable->name(), other.id = variable->id();
+  Gradient g;
+  g.other_ = std::make_shared<const Other>(std::move(other));
+  return g;
+}
+
+const char* Gradient::reason() const {
+  return other_ ? other_->reason : "no path leads from the target to the source";
+}
+// Made where it is read: a network may have many variables without a gradient.
+std::string Gradient::source() const {
+  if (!other_ || !other_->has_source) return "this gradient";
+  if (other_->variable.empty()) return fmt::format("the gradient of the {}", other_->source);
+  return fmt::format("the gradient of {} {}", detail::label(other_->variable, other_->id), other_->source);
 }
 
 Tensor Gradient::dense() const& {
   if (slices()) return to_dense(*slices());
   if (!dense_.defined())
     throw_error<GradientError>(
-        "{} is none: {}; ask defined() first, or pass .unconnected = UnconnectedGradients::zero "
-        "for "
-        "zeros; explain() tells where the path ends",
-        other_ && !other_->source.empty() ? "the gradient of " + other_->source : "this gradient",
-        other_ ? other_->reason : kNoPath);
+        "{} is none: {}; ask defined() first, or pass .unconnected = UnconnectedGradients::zero for zeros; "
+        "explain() tells where the path ends",
+        source(), reason());
   return dense_;
 }
 Tensor Gradient::dense() && {
@@ -46,21 +58,22 @@ Operand::Operand(const Gradient& g, Tensor&& read) {
   bits_ = reinterpret_cast<std::uintptr_t>(value);
 }
 
-std::string detail::text_of(const Gradient& g) {
-  if (g.defined()) return g.slices() ? to_string(*g.slices()) : to_string(g.tensor());
-  return fmt::format("none: {}", g.other_ ? g.other_->reason : kNoPath);
-}
 std::ostream& detail::print(std::ostream& out, const Gradient* list, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     if (i) out << '\n';
-    if (list[i].is_dense())   // as the stream's precision and notation say
+    if (list[i].is_dense())
       out << list[i].tensor();
     else if (list[i].slices())
       out << *list[i].slices();
     else
-      out << text_of(list[i]);
+      out << "none: " << list[i].reason();
   }
   return out;
+}
+std::string detail::text_of(const Gradient& g) {
+  std::ostringstream out;
+  print(out, &g, 1);
+  return out.str();
 }
 std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list) {
   return detail::print(out, list.data(), list.size());

@@ -40,20 +40,18 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
 
 // Why no gradient has come: what the tape knows of it.
 Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const Source& source) {
-  const Spec spec = tensor_of(source).spec();
-  const std::string name = source.variable()
-                               ? fmt::format("{} {}", detail::label(source.variable()->cell()), spec)
-                               : fmt::format("the {}", spec);
-  if (tape.slot_of(tensor_of(source)) < 0) return Gradient::none(why_untracked(tape, source), name);
+  const auto none = [&](const char* reason) {
+    return Gradient::none(reason, tensor_of(source).spec(),
+                          source.variable() ? &*source.variable() : nullptr);
+  };
+  if (tape.slot_of(tensor_of(source)) < 0) return none(why_untracked(tape, source));
   if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
-    return Gradient::none(
+    return none(
         "the tape does not track the target, which was computed while it did not record, from numbers, or by "
-        "an op without a derivative",
-        name);
-  return Gradient::none(
+        "an op without a derivative");
+  return none(
       "no path leads from the target to the source, which was watched after its use, or is used by ops "
-      "without a derivative alone, or got another value by x += y, to which no path leads",
-      name);
+      "without a derivative alone, or got another value by x += y, to which no path leads");
 }
 
 bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }

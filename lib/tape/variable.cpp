@@ -56,10 +56,10 @@ const Variable& update(const Variable& v, std::string_view what, const Operand& 
 
 }   // namespace
 
-std::string detail::label(const VariableCell& cell) {
-  return cell.name == kUnnamed ? fmt::format("variable #{}", cell.id)
-                               : fmt::format("variable \"{}\"", cell.name);
+std::string detail::label(std::string_view name, std::uint64_t id) {
+  return name == kUnnamed ? fmt::format("variable #{}", id) : fmt::format("variable \"{}\"", name);
 }
+std::string detail::label(const VariableCell& cell) { return label(cell.name, cell.id); }
 std::string detail::described(const VariableCell& cell) {
   return cell.name == kUnnamed ? fmt::format("{} {}", label(cell), cell.value.spec()) : label(cell);
 }

@@ -21,6 +21,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
 };
 
 /// For messages: `variable "w"`, or, of one without a name, `variable #3`, by the order of creation.
+std::string label(std::string_view name, std::uint64_t id);
 std::string label(const VariableCell& cell);
 /// The same where a message does not say what the variable is: `variable #3 f32[4,8]`.
 std::string described(const VariableCell& cell);

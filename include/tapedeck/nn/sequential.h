@@ -44,8 +44,7 @@ class Layer {
     using Own = std::decay_t<L>;
     static_assert(detail::LayerLike<Own>,
                   "a layer is what can be called with a tensor, const, and returns one: Tensor "
-                  "operator()(const Tensor& "
-                  "x) const");
+                  "operator()(const Tensor& x) const");
     if constexpr (detail::LayerLike<Own>) layer_ = std::make_unique<Of<Own>>(std::forward<L>(layer));
   }
   /// An op that is overloaded, such as td::relu beside map.h, and td::gelu in its exact form.
