@@ -12,10 +12,12 @@ namespace tapedeck {
 /// A variable that follows a value. With zero_debias the average begins with nothing, whatever the variable
 /// holds, and is divided by the part of the weight that is not left there, 1 - decayᵗ: the first value comes
 /// out as it is. Kingma and Ba 2015, section 3. The average of a variable of f16 or bf16 is kept in f32, and
-/// rounded to the variable.
+/// rounded to the variable. Not copied: two averages would write to one variable.
 class TAPEDECK_EXPORT MovingAverage {
  public:
   explicit MovingAverage(Variable variable, bool zero_debias = true);
+  MovingAverage(MovingAverage&&) = default;
+  MovingAverage& operator=(MovingAverage&&) = default;
 
   /// The variable, whose value is the average.
   const Variable& variable() const { return variable_; }
@@ -74,6 +76,8 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
  public:
   /// Throws ArgumentError for a decay that is not from 0 to 1, and for an empty name.
   explicit ExponentialMovingAverage(double decay, MovingAverageOptions options = {});
+  ExponentialMovingAverage(ExponentialMovingAverage&&) = default;   // as MovingAverage
+  ExponentialMovingAverage& operator=(ExponentialMovingAverage&&) = default;
 
   /// One update of each, variables or a value by its name. With n updates so far, early averages follow
   /// faster: the decay is min(decay, (1 + n) / (10 + n)). Throws DTypeError unless the values are

@@ -305,7 +305,7 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     const auto own = of_variables_.find(v.id());
     const auto [at, is_new] = next->of_variables.try_emplace(
         v.id(), own != of_variables_.end()
-                    ? own->second
+                    ? OfVariable{own->second.variable, MovingAverage(own->second.average.variable(), false)}
                     : OfVariable{v.cell().weak_from_this(), make(v, to_average(v.cell().value))});
     next->commits.push_back(at->second.average.prepare_restore({.tensors = {{"value", s.value}}}));
   }
@@ -317,7 +317,9 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
                                  kExponential);
     const auto at =
         next->of_tensors
-            .emplace(name, own != of_tensors_.end() ? own->second : make(name, value->second.spec()))
+            .emplace(name, own != of_tensors_.end()
+                               ? MovingAverage(own->second.variable(), options_.zero_debias)
+                               : make(name, value->second.spec()))
             .first;
     next->commits.push_back(at->second.prepare_restore(part));
   }

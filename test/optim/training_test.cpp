@@ -217,6 +217,11 @@ TEST_CASE("a scaled loss takes the same steps, and none where it overflows", "[o
       "loss_scale: factor is 1, growth_interval is 2000; use a factor above 1 and an interval of 0 or more");
 }
 
+// Copies would write to the same variables, each by a weight of its own.
+static_assert(!std::is_copy_constructible_v<MovingAverage> && !std::is_copy_assignable_v<MovingAverage>);
+static_assert(!std::is_copy_constructible_v<ExponentialMovingAverage> &&
+              std::is_move_constructible_v<ExponentialMovingAverage>);
+
 TEST_CASE("moving averages follow values", "[optimizer]") {
   const Variable v(tensor(10.0)), counts(tensor({1, 2}), {.name = "counts"});
   ExponentialMovingAverage average(0.75);
