@@ -14,6 +14,8 @@
 
 namespace tapedeck {
 
+class Profile;
+
 /// What a compiled function may refer to.
 enum class Captures : std::uint8_t {
   allow,    // tensors that are no arguments are constants: a replay sees those of the recording
@@ -170,6 +172,7 @@ class TAPEDECK_EXPORT Programs {
   std::vector<ProgramInfo> list() const;
   std::string summary() const;
   std::string to_dot(std::size_t number) const;
+  void write_html(const std::string& path, std::size_t number, const Profile* profile) const;
 
  private:
   struct [[gnu::visibility("hidden")]] State;
@@ -284,6 +287,17 @@ template <class F> class Compiled {
   /// variables, frames are groups, and results have a double border. Constants are not shown. Throws
   /// ArgumentError where there is no program of that number.
   std::string to_dot(std::size_t program = 0) const { return shared_->programs.to_dot(program); }
+  /// A program as a page of HTML for a browser: the nodes in the order in which a replay runs them, by
+  /// groups, with shapes, the bytes that each writes and where these are, and the memory in use over a
+  /// replay. The file needs no other file and no network, and replaces an earlier one. Throws ArgumentError
+  /// as to_dot does, and FileError if the file cannot be written.
+  void write_html(const std::string& path, std::size_t program = 0) const {
+    shared_->programs.write_html(path, program, nullptr);
+  }
+  /// The same with the times of the replays that the profile has measured, on average.
+  void write_html(const std::string& path, const Profile& profile, std::size_t program = 0) const {
+    shared_->programs.write_html(path, program, &profile);
+  }
 
  private:
   template <class R, class... X> static void collect(const detail::CallLists& lists, const X&... x) {

@@ -20,6 +20,9 @@ TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
 TAPEDECK_EXPORT std::string summary(const GradientTape& tape);
 
 class Profile;
+namespace detail {
+class Programs;
+}
 
 /// The same as a page of HTML for a browser: the ops in order beside their gradients, with shapes, bytes kept
 /// and the memory over time; it folds repeated layers, searches and zooms. Ops recorded in AnomalyMode also
@@ -153,6 +156,7 @@ class TAPEDECK_EXPORT Profile {
 
  private:
   friend TAPEDECK_EXPORT void write_html(const GradientTape&, const std::string&, const Profile&);
+  friend class detail::Programs;
   std::unique_ptr<EventLog> log_;
 };
 

@@ -1,45 +1,13 @@
-// A tape as a page of HTML. In: entries and slots, and the events of a profile. Out: a file with the template
-// tape_page.html and, as JSON, the data that its script shows.
-#include <nlohmann/json.hpp>
-
-#include "core/file.h"
+// A tape as a page of HTML. In: entries and slots, and the events of a profile. Out: the page's data.
 #include "core/format.h"
 #include "debug/event_log.h"
 #include "debug/listing.h"
+#include "debug/page.h"
 #include "op/id_map.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
 namespace {
-
-constexpr std::string_view kTemplate =
-#include "debug/tape_page.html.h"
-    ;
-
-using Json = nlohmann::ordered_json;   // as profile.cpp does: one instance less
-
-// A string of JSON for a script element: no tag begins in it, and it is UTF-8.
-std::string json_string(std::string_view text) {
-  std::string out;
-  for (const char c : Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
-    if (c == '<')
-      out += "\\u003c";
-    else
-      out += c;
-  return out;
-}
-
-class List {
- public:
-  void add(std::string_view item) {
-    text_ += text_.empty() ? '[' : ',';
-    text_ += item;
-  }
-  std::string text() const { return text_.empty() ? "[]" : text_ + "]"; }
-
- private:
-  std::string text_;
-};
 
 struct Measured {
   double forward = 0, backward = 0;
@@ -71,7 +39,7 @@ class Data {
   }
 
   std::string text() {
-    List sources, ops, functions;
+    JsonList sources, ops, functions;
     for (const Slot s : listing_.sources()) {
       const std::string* variable = listing_.variable(s);
       sources.add(fmt::format(R"({{"name":{},"spec":{}}})", json_string(variable ? *variable : "watched"),
@@ -81,8 +49,8 @@ class Data {
       ops.add(op(entry(i), measured_[i]));
     for (const std::string& f : functions_)
       functions.add(json_string(f));
-    return fmt::format(R"({{"sources":{},"ops":{},"functions":{}}})", sources.text(), ops.text(),
-                       functions.text());
+    return fmt::format(R"({{"title":"Tape","sources":{},"ops":{},"functions":{}}})", sources.text(),
+                       ops.text(), functions.text());
   }
 
  private:
@@ -103,7 +71,7 @@ class Data {
   std::string op(TapeEntry& e, const Measured& m) {
     KeptBytes kept;
     kept.add(e), all_.add(e);
-    List inputs, outputs, calls;
+    JsonList inputs, outputs, calls;
     for (const Slot x : e.x())
       inputs.add(std::to_string(x < 0 ? -1 : number_[static_cast<std::size_t>(listing_.origin(x))]));
     for (std::size_t i = 0; i < e.y().size(); ++i)
@@ -135,21 +103,16 @@ class Data {
   std::vector<std::string> functions_;
 };
 
-[[gnu::cold]] void write_page(const GradientTape& tape, const std::string& path, const EventLog* log) {
+[[gnu::cold]] void write_tape(const GradientTape& tape, const std::string& path, const EventLog* log) {
   const Listing listing(tape.tape(), "write_html");
-  std::string page(kTemplate);
-  constexpr std::string_view kData = "TAPE_DATA";
-  page.replace(page.find(kData), kData.size(), Data(listing, log).text());
-  OutputFile file({"write_html", path});
-  file.write(page.data(), static_cast<std::int64_t>(page.size()));
-  file.commit();
+  write_page(path, Data(listing, log).text());
 }
 
 }   // namespace
 
-void write_html(const GradientTape& tape, const std::string& path) { write_page(tape, path, nullptr); }
+void write_html(const GradientTape& tape, const std::string& path) { write_tape(tape, path, nullptr); }
 void write_html(const GradientTape& tape, const std::string& path, const Profile& profile) {
-  write_page(tape, path, profile.log_.get());
+  write_tape(tape, path, profile.log_.get());
 }
 
 }   // namespace tapedeck

@@ -315,12 +315,11 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     if (value == part.tensors.end() || !is_floating(value->second.dtype()) || is_half(value->second.dtype()))
       throw_error<ArgumentError>("restore: \"{}/value\" of {} is missing, or neither f32 nor f64", name,
                                  kExponential);
-    const auto at =
-        next->of_tensors
-            .emplace(name, own != of_tensors_.end()
-                               ? MovingAverage(own->second.variable(), options_.zero_debias)
-                               : make(name, value->second.spec()))
-            .first;
+    const auto at = next->of_tensors
+                        .emplace(name, own != of_tensors_.end()
+                                           ? MovingAverage(own->second.variable(), options_.zero_debias)
+                                           : make(name, value->second.spec()))
+                        .first;
     next->commits.push_back(at->second.prepare_restore(part));
   }
   return [this, next] {

@@ -14,8 +14,11 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "core/visit.h"
+#include "debug/event_log.h"
+#include "debug/page.h"
 #include "tape/variable.h"
 #include "tapedeck/compile.h"
+#include "tapedeck/debug.h"
 
 namespace tapedeck::detail {
 namespace {
@@ -193,6 +196,13 @@ struct Programs::State {
     const auto e = std::find_if(entries.begin(), entries.end(),
                                 [&](const auto& entry) { return entry->signature.matches(x); });
     return e == entries.end() ? nullptr : *e;
+  }
+  // With the mutex locked.
+  Entry& entry(std::string_view what, std::size_t number) const {
+    if (number >= entries.size())
+      throw_error<ArgumentError>("{}: program {} of {}, which has {}; the first one is 0", what, number,
+                                 options.name, entries.size());
+    return *entries[number];
   }
   bool full() const {
     const std::lock_guard lock(mutex);
@@ -380,11 +390,24 @@ std::string Programs::summary() const {
 
 std::string Programs::to_dot(std::size_t number) const {
   const std::lock_guard lock(state_->mutex);
-  if (number >= state_->entries.size())
-    throw_error<ArgumentError>("to_dot: program {} of {}, which has {}; the first one is 0", number,
-                               state_->options.name, state_->entries.size());
-  const Entry& e = *state_->entries[number];
+  const Entry& e = state_->entry("to_dot", number);
   return compiled::graph_of(e.plan, headline(state_->options.name, info_of(e)));
+}
+
+void Programs::write_html(const std::string& path, std::size_t number, const Profile* profile) const {
+  std::string data;
+  {
+    const std::lock_guard lock(state_->mutex);
+    Entry& e = state_->entry("write_html", number);
+    std::vector<double> seconds;
+    if (profile) {
+      const ReplayedStep& replay = e.observed(state_->options.name);
+      seconds = compiled::seconds_of(*profile->log_, replay.name, e.observed_steps());
+    }
+    const std::string title = fmt::format("{}({})", state_->options.name, e.signature.text());
+    data = compiled::page_of(e.plan, title, seconds);
+  }
+  write_page(path, data);
 }
 
 }   // namespace tapedeck::detail

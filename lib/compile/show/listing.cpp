@@ -10,7 +10,6 @@
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
-namespace {
 
 std::string_view memory_of(const Plan& plan, ValueId v) {
   switch (plan.homes[v].in) {
@@ -28,6 +27,8 @@ std::string_view memory_of(const Plan& plan, ValueId v) {
   }
   return "";
 }
+
+namespace {
 
 // What nodes read and give, and in which step they run.
 class PlanTable {

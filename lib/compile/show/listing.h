@@ -1,11 +1,18 @@
-// Plans as text: tables and graphs.
+// Plans to look at: tables, graphs and pages.
 #pragma once
 #include <string>
 
 #include "compile/plan/plan.h"
 #include "op/observer.h"
 
+namespace tapedeck {
+class EventLog;
+}
+
 namespace tapedeck::compiled {
+
+/// Where a value lies, in words.
+std::string_view memory_of(const Plan& plan, ValueId v);
 
 /// A line for each node, in the order in which they run.
 std::string table_of(const Plan& plan);
@@ -16,5 +23,11 @@ std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function);
 
 /// A graph for Graphviz.
 std::string graph_of(const Plan& plan, std::string_view label);
+
+/// What each of the steps has taken in a replay of this name, on average; 0 where there was none.
+std::vector<double> seconds_of(const EventLog& log, std::string_view replay,
+                               std::span<const ReplayedStep> steps);
+/// The data of a page of HTML; `seconds` are those of the steps, or none.
+std::string page_of(const Plan& plan, std::string_view title, std::span<const double> seconds);
 
 }   // namespace tapedeck::compiled

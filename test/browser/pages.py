@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Opens pages of write_html in headless Chromium: folding, search, zoom, keys, how much is drawn, light and dark.
 
-usage: tape_page.py TAPE_PAGE [FOLDER]; FOLDER keeps the pages and their screenshots; exits with 77, which meson counts as
+usage: pages.py PAGES [FOLDER]; FOLDER keeps the pages and their screenshots; exits with 77, which meson counts as
 skipped, where there is no browser
 """
 import pathlib
@@ -196,13 +196,41 @@ def check_looks(browser, folder, name):
             open_page(browser, folder / f"{name}.html", width, height, dark)
             assert browser.overflow() <= 0, (name, width)
             equal(browser.run("document.documentElement.scrollHeight <= innerHeight"), True)
-            if name == "step":
-                browser.run("reveal(40)")
+            if name in ("step", "function"):
+                browser.run("reveal(%d)" % (40 if name == "step" else 7))
                 settle(browser)
             backgrounds.add(browser.run("getComputedStyle(document.body).backgroundColor"))
             browser.screenshot(folder / f"{name}-{width}-{'dark' if dark else 'light'}.png")
             browser.check_console()
     equal(len(backgrounds), 2)
+
+
+def check_function(browser, page):
+    """A page of a compiled function has one pass; groups are lines that unfold."""
+    open_page(browser, page)
+    assert browser.find("h1").text == "train(f32[128,32], f32[128,8])", browser.find("h1").text
+    equal(browser.run("document.title"), browser.find("h1").text)
+    for part in ("nodes, ", "writes ", "arena ", "replay "):
+        assert part in browser.find("#sum").text, browser.find("#sum").text
+    equal(browser.run("[...$('head').children].filter(e => e.offsetParent).map(e => e.textContent)"),
+          ["node", "inputs → outputs", "writes", "time", "memory"])
+    click(browser, "#unfold")
+    nodes = browser.run("ops.length")
+    equal(browser.run("rows.filter(r => r.op).length"), nodes)
+    assert browser.run("rows.filter(r => !r.op && r.name.startsWith('group ')).length") >= 4
+    search(browser, "registers")
+    assert 0 < len(texts(browser)) < nodes
+    search(browser, "tanh group")
+    browser.run(f"{ROWS}[0].click()")
+    settle(browser)
+    for part in ("tanh", "Memory", "of the arena in use"):
+        assert part in browser.find("#more").text, browser.find("#more").text
+    click(browser, "[aria-label=Close]")
+    # The chart has each node once: its last pixels are the last node.
+    click(browser, "#unit")
+    for x, node in ((3, 0), (-3, nodes - 1)):
+        press_at(browser, x)
+        assert browser.find("#more h2").text.startswith(f"#{node} "), browser.find("#more h2").text
 
 
 def check_hostile(browser, page):
@@ -219,11 +247,11 @@ def main(program, kept=None):
         folder = pathlib.Path(kept or temporary)
         folder.mkdir(exist_ok=True)
         subprocess.run([program, folder], check=True)
-        for name in ("step", "long", "hostile", "empty"):
+        for name in ("step", "long", "function", "hostile", "empty"):
             check_looks(browser, folder, name)
         step, long = folder / "step.html", folder / "long.html"
         for check, page in ((check_folding, step), (check_repeats, long), (check_search, step), (check_panel, step), (check_keys, step),
-                            (check_zoom, step), (check_size, long), (check_hostile, folder / "hostile.html")):
+                            (check_zoom, step), (check_size, long), (check_function, folder / "function.html"), (check_hostile, folder / "hostile.html")):
             check(browser, page)
             browser.check_console()
 

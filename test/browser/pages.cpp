@@ -1,6 +1,7 @@
-// Writes pages of tapes for tape_page.py: tape_page FOLDER
+// Writes pages of tapes and of a compiled function for pages.py: pages FOLDER
 #include <iostream>
 
+#include <tapedeck/compile.h>
 #include <tapedeck/debug.h>
 #include <tapedeck/tapedeck.h>
 
@@ -71,16 +72,45 @@ void write_hostile(const std::string& path) {
   td::write_html(tape, path, profile);
 }
 
+// A step of training of a network with three hidden layers, compiled, measured.
+void write_function(const std::string& path) {
+  std::vector<td::Variable> weights;
+  for (const char* name : {"w1", "w2", "w3", "w4"})
+    weights.emplace_back(td::full({weights.empty() ? 32 : 64, weights.size() < 3 ? 64 : 8}, 0.01),
+                         td::VariableOptions{.name = name});
+  const auto train = td::compile(
+      [&](const td::Tensor& x, const td::Tensor& labels) {
+        td::GradientTape tape;
+        td::Tensor h = x;
+        for (int i = 0; i < 3; ++i)
+          h = td::tanh(td::matmul(h, weights[static_cast<std::size_t>(i)]) * 0.5 + 0.1);
+        const td::Tensor loss = td::mean(td::square(td::matmul(h, weights[3]) - labels));
+        const std::vector<td::Gradient> gradients = tape.gradient(loss, weights);
+        for (std::size_t i = 0; i < weights.size(); ++i)
+          weights[i].assign(weights[i] - 0.1 * gradients[i]);
+        return loss;
+      },
+      {.name = "train"});
+  const td::Tensor x = td::ones({128, 32}), labels = td::zeros({128, 8});
+  train(x, labels);
+  td::Profile profile;
+  for (int i = 0; i < 5; ++i)
+    train(x, labels);
+  profile.stop();
+  train.write_html(path, profile);
+}
+
 void write_empty(const std::string& path) { td::write_html(td::GradientTape(), path); }
 
 }   // namespace pages
 
 int main(int argc, char** argv) try {
-  if (argc != 2) throw std::runtime_error("usage: tape_page FOLDER");
+  if (argc != 2) throw std::runtime_error("usage: pages FOLDER");
   const std::string folder = std::string(argv[1]) + "/";
   pages::write_step(folder + "step.html");
   pages::write_long(folder + "long.html");
   pages::write_hostile(folder + "hostile.html");
+  pages::write_function(folder + "function.html");
   pages::write_empty(folder + "empty.html");
 } catch (const std::exception& e) {
   std::cerr << e.what() << '\n';
