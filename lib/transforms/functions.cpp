@@ -18,7 +18,11 @@ using detail::Traced;
 std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   std::vector<Tensor> y = f.call(f.takes_nothing ? std::span<const Tensor>() : std::span<const Tensor>(x));
   for (const Tensor& t : y)
-    if (!t.defined()) throw ArgumentError("function: an undefined tensor was returned; is a return missing?");
+    if (!t.defined())
+      throw ArgumentError(
+          "function: an undefined tensor, or a gradient that is none, was returned; is a return missing? Of "
+          "a "
+          "gradient, .unconnected = UnconnectedGradients::zero gives zeros");
   return y;
 }
 
