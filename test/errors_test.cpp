@@ -258,6 +258,9 @@ TEST_CASE("texts: networks", "[errors]") {
   CHECK(dtype_error([&] { loss(flags, f23); }) ==
         "sparse_softmax_cross_entropy: labels must be i32 or i64, use astype: labels is bool[2], logits is "
         "f32[2,3]");
+  CHECK(dtype_error([&] { loss(f23, i3); }) ==
+        "sparse_softmax_cross_entropy: labels, which are i32 or i64, come before logits: labels is f32[2,3], "
+        "logits is i64[3]");
 }
 
 TEST_CASE("texts: element counts that overflow", "[errors]") {

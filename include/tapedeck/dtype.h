@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string_view>
 
 #include "tapedeck/error.h"
@@ -74,6 +75,8 @@ constexpr std::string_view name_of(DType t) {
                                                "c128", "f16", "bf16", "i16", "u16", "u32", "u64"};
   return names[detail::row_of(t)];
 }
+/// As name_of.
+TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, DType t);
 
 /// The result type of two operands, by NumPy's rules: the smallest type that holds the values of both. Thus
 /// i32 with f32 gives f64, f16 with bf16 f32, and i8 with u8 i16.

@@ -1,6 +1,7 @@
 // Shape: the extents of a tensor, stored inline. Spec: the dtype and shape of a tensor.
 #pragma once
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -55,6 +56,8 @@ class Shape {
       if (a.dims_[i] != b.dims_[i]) return false;
     return true;
   }
+  /// As to_string.
+  TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
  private:
   TAPEDECK_EXPORT std::int64_t unusual_size() const;   // throws; 0 if an extent is zero
@@ -75,6 +78,8 @@ struct Spec {
   /// Number of elements times element size. Throws ShapeError if it overflows.
   TAPEDECK_EXPORT std::int64_t nbytes() const;
   friend bool operator==(const Spec&, const Spec&) = default;
+  /// As to_string.
+  TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const Spec& spec);
 };
 
 /// "[2,3]"

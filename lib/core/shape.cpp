@@ -1,5 +1,6 @@
 // Shapes as text, and broadcasting.
 #include <algorithm>
+#include <ostream>
 
 #include "tapedeck/shape.h"
 
@@ -13,6 +14,9 @@ std::string to_string(const Shape& shape) {
   }
   return out += ']';
 }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, const Spec& spec) { return out << to_string(spec); }
+std::ostream& operator<<(std::ostream& out, DType t) { return out << name_of(t); }
 
 std::int64_t Shape::unusual_size() const {
   if (std::any_of(begin(), end(), [](std::int64_t d) { return d < 0; }))

@@ -50,8 +50,8 @@ Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const
         "the tape does not track the target, which was computed while it did not record, from numbers, or by "
         "an op without a derivative");
   return none(
-      "no path leads from the target to the source, which was watched after its use, or is used by ops "
-      "without a derivative alone, or got another value by x += y, to which no path leads");
+      "no path leads from the target to the source: the target does not depend on it, or it was watched "
+      "after its use, or is used by ops without a derivative alone, or got another value by x += y");
 }
 
 bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }

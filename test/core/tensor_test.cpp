@@ -53,6 +53,13 @@ TEST_CASE("vectors and spans keep their type", "[tensor]") {
   CHECK_THROWS_WITH(tensor(v, {4}), "tensor: 6 values for shape [4]");
 }
 
+TEST_CASE("shapes, specs and dtypes print", "[tensor]") {
+  const Tensor x = zeros({2, 3}, DType::i64);
+  std::ostringstream out;
+  out << x.shape() << ' ' << x.spec() << ' ' << x.dtype() << ' ' << Shape{};
+  CHECK(out.str() == "[2,3] i64[2,3] i64 []");
+}
+
 TEST_CASE("factories", "[tensor]") {
   CHECK(full({2}, 1.5).to_vector() == Doubles{1.5, 1.5});
   CHECK(zeros({2, 0}).size() == 0);

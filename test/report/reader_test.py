@@ -226,7 +226,10 @@ class Program(InFolder):
     def test_errors(self):
         self.assertEqual(self.run_script().returncode, 2)
         self.assertEqual(self.run_script("--port", "65536", "a").returncode, 2)
-        self.assertIn("No such file", self.run_script("--html", self.folder / "no" / "page.html", "a").stderr)
+        self.assertIn("No such file", self.run_script("--html", self.folder / "no" / "page.html", SCRIPT).stderr)
+        done = self.run_script("--html", self.folder / "page.html", self.folder / "none")
+        self.assertEqual((done.returncode, done.stderr), (1, f"report: there is no {self.folder / 'none'}\n"))
+        self.assertFalse((self.folder / "page.html").exists())
         with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as other:
             done = self.run_script("--port", str(other.getsockname()[1]), "a")
             self.assertEqual((done.returncode, done.stdout), (1, ""))

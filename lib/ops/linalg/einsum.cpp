@@ -399,7 +399,7 @@ constexpr Rule kProduct = [] {
 
 constexpr Op einsum_table[] = {
     {.name = "einsum",
-     .doc = "The product of one or two operands, summed over the labels missing from the output, as in "
+     .doc = "The product of the operands, summed over the labels missing from the output, as in "
             "\"ij,jk->ik\".",
      .tensorflow = "Einsum",
      .args = {"x"},

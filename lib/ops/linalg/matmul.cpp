@@ -13,7 +13,8 @@ Spec infer_matmul(const Call& c) {
   const auto [a_transposed, b_transposed] = c.attrs<Transposed>();
   const Tensor &a = c.x[0], &b = c.x[1];
   require_two(c, Take::complexes);
-  if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
+  if (a.ndim() < 2 || b.ndim() < 2)
+    throw_shape_error(c, "takes tensors of rank 2 or more; tensordot(a, b, 1) takes vectors, too");
   const std::int64_t m = extent(a, a_transposed ? 1 : 2), n = extent(b, b_transposed ? 2 : 1),
                      k = extent(a, a_transposed ? 2 : 1);
   if (k != extent(b, b_transposed ? 1 : 2)) throw_shape_error(c, "inner dimensions differ");

@@ -34,6 +34,8 @@ void require_one_shape(std::string_view loss, std::string_view name, const Opera
 
 Spec infer_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
+  if (is_floating(labels.dtype()) && is_integer(logits.dtype()))
+    throw_dtype_error(c, "labels, which are i32 or i64, come before logits");
   require_indices(c, 0);
   require_floating(c, 1);
   if (logits.ndim() == 0) throw_shape_error(c, "logits has no axis of classes");
