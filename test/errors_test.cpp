@@ -233,7 +233,8 @@ TEST_CASE("texts: slices", "[errors]") {
 TEST_CASE("texts: matmul", "[errors]") {
   CHECK(error([] { matmul(f23, f45); }) == "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
   CHECK(error([] { matmul(f23, f4); }) ==
-        "matmul: takes tensors of rank 2 or more: a is f32[2,3], b is f32[4]");
+        "matmul: takes tensors of rank 2 or more; tensordot(a, b, 1) takes vectors, too: a is f32[2,3], b is "
+        "f32[4]");
   CHECK(dtype_error([] { matmul(i3, i3); }) ==
         "matmul: takes f32, f64, f16, bf16, c64 or c128, use astype: a is i64[3], b is i64[3]");
   CHECK(error([] {

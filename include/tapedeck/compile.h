@@ -288,9 +288,9 @@ template <class F> class Compiled {
   /// ArgumentError where there is no program of that number.
   std::string to_dot(std::size_t program = 0) const { return shared_->programs.to_dot(program); }
   /// A program as a page of HTML for a browser: the nodes in the order in which a replay runs them, by
-  /// groups, with shapes, the bytes that each writes and where these are, and the memory in use over a
-  /// replay. The file needs no other file and no network, and replaces an earlier one. Throws ArgumentError
-  /// as to_dot does, and FileError if the file cannot be written.
+  /// groups, with shapes, the bytes that each writes and where these are, and the part of the
+  /// arena in use. The file needs no other file and no network, and replaces an earlier one. Throws
+  /// ArgumentError as to_dot does, and FileError if the file cannot be written.
   void write_html(const std::string& path, std::size_t program = 0) const {
     shared_->programs.write_html(path, program, nullptr);
   }

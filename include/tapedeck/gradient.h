@@ -30,9 +30,8 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(const Variable& v);
   /// Sparse; checked where it is used.
   Gradient(IndexedSlices slices);
-  /// None, for a reason, which is a literal.
-  static Gradient none(const char* reason);
-  /// The same of a source, a tensor of this spec or a variable, which messages name.
+  /// None for a reason, which is a literal, of a source, a tensor of this spec or a variable, which messages
+  /// name.
   static Gradient none(const char* reason, const Spec& source, const Variable* variable);
 
   /// False for none.
@@ -60,7 +59,6 @@ class TAPEDECK_EXPORT Gradient {
   struct Other {
     IndexedSlices slices = {};
     const char* reason = nullptr;
-    bool has_source = false;
     Spec source = {};
     std::string variable = {};   // its name, which is never empty; empty: a tensor
     std::uint64_t id = 0;        // of the variable

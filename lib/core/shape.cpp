@@ -1,4 +1,4 @@
-// Shapes as text, and broadcasting.
+// Shapes, specs and dtypes as text, and broadcasting.
 #include <algorithm>
 #include <ostream>
 

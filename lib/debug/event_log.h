@@ -21,6 +21,7 @@ class EventLog final : public Observer {
     std::uint64_t id = 0;             // of the op's first output that a tape would track
     const Recorder* tape = nullptr;   // of a rule: whose pass runs it
     bool replay = false;              // of a compiled function; its parts are the steps
+    const void* program = nullptr;    // the function's, of a replay
     std::int64_t read = 0;            // bytes that a step of a replay reads
 
     bool is_open() const { return end < begin; }

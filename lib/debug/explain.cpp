@@ -157,10 +157,9 @@ std::string by_tape(Tape& tape, const Source& target, const Source& source) {
   const Slot from = tape.slot_of(tensor_of(target)), to = tape.slot_of(tensor_of(source));
   if (from < 0)
     return fmt::format(
-        "none: {} is not on the tape: nothing that the tape follows reaches it, such as a source that was "
-        "watched after its use, or it was computed while the tape did not record; a History can tell where "
-        "it was cut;"
-        " the tape has {}: {}",
+        "none: {} is not on the tape: nothing that the tape follows reaches it (a source may have been "
+        "watched after its use), or it was computed while the tape did not record; a History can tell where "
+        "it was cut; the tape has {}: {}",
         name_of_source(target, "target"), name_of_source(source, "source"), ends_of_ways(tape, to));
   const std::vector<std::int32_t> way = way_back(tape, from, to);
   if (way.empty())

@@ -16,7 +16,12 @@ void EventLog::begins(const Event& e) {
   begin({.name = std::string(e.name), .backward = e.backward, .id = e.id, .tape = e.tape});
 }
 void EventLog::step_begins(const ReplayedStep& s) {
-  begin({.name = s.name, .first = s.first, .bytes = s.written, .replay = s.whole, .read = s.read});
+  begin({.name = s.name,
+         .first = s.first,
+         .bytes = s.written,
+         .replay = s.whole,
+         .program = s.program,
+         .read = s.read});
 }
 
 void EventLog::begin(Entry e) {

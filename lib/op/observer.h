@@ -40,6 +40,7 @@ struct ReplayedStep {
   bool whole = false;                   // the replay
   std::int64_t read = 0, written = 0;   // bytes that it is known to read from memory, and to write there
   Spec first = {};                      // of what it writes
+  const void* program = nullptr;        // of a replay: tells those of one name apart
 };
 
 class Observer {

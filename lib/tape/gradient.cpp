@@ -13,13 +13,8 @@ namespace tapedeck {
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
 Gradient::Gradient(IndexedSlices slices)
     : other_(std::make_shared<const Other>(Other{.slices = std::move(slices)})) {}
-Gradient Gradient::none(const char* reason) {
-  Gradient g;
-  g.other_ = std::make_shared<const Other>(Other{.reason = reason});
-  return g;
-}
 Gradient Gradient::none(const char* reason, const Spec& source, const Variable* variable) {
-  Other other{.reason = reason, .has_source = true, .source = source};
+  Other other{.reason = reason, .source = source};
   if (variable) other.variable = variable->name(), other.id = variable->id();
   Gradient g;
   g.other_ = std::make_shared<const Other>(std::move(other));
@@ -31,7 +26,7 @@ const char* Gradient::reason() const {
 }
 // Made where it is read: a network may have many variables without a gradient.
 std::string Gradient::source() const {
-  if (!other_ || !other_->has_source) return "this gradient";
+  if (!other_) return "this gradient";
   if (other_->variable.empty()) return fmt::format("the gradient of the {}", other_->source);
   return fmt::format("the gradient of {} {}", detail::label(other_->variable, other_->id), other_->source);
 }

@@ -210,7 +210,7 @@ def check_function(browser, page):
     open_page(browser, page)
     assert browser.find("h1").text == "train(f32[128,32], f32[128,8])", browser.find("h1").text
     equal(browser.run("document.title"), browser.find("h1").text)
-    for part in ("nodes, ", "writes ", "arena ", "replay "):
+    for part in ("nodes, ", "writes ", "arena ", "steps "):
         assert part in browser.find("#sum").text, browser.find("#sum").text
     equal(browser.run("[...$('head').children].filter(e => e.offsetParent).map(e => e.textContent)"),
           ["node", "inputs → outputs", "writes", "time", "memory"])

@@ -101,7 +101,9 @@ class Entry {
   /// The replay and its steps, as observers see them.
   const ReplayedStep& observed(const std::string& function) {
     std::call_once(once_, [&] {
-      whole_ = {"function " + function + (number ? fmt::format(", program {}", number) : ""), true};
+      whole_ = {.name = "function " + function + (number ? fmt::format(", program {}", number) : ""),
+                .whole = true,
+                .program = this};
       steps_ = compiled::steps_of(plan, whole_.name);
     });
     return whole_;
@@ -198,11 +200,11 @@ struct Programs::State {
     return e == entries.end() ? nullptr : *e;
   }
   // With the mutex locked.
-  Entry& entry(std::string_view what, std::size_t number) const {
+  const std::shared_ptr<Entry>& entry(std::string_view what, std::size_t number) const {
     if (number >= entries.size())
       throw_error<ArgumentError>("{}: program {} of {}, which has {}; the first one is 0", what, number,
                                  options.name, entries.size());
-    return *entries[number];
+    return entries[number];
   }
   bool full() const {
     const std::lock_guard lock(mutex);
@@ -390,24 +392,22 @@ std::string Programs::summary() const {
 
 std::string Programs::to_dot(std::size_t number) const {
   const std::lock_guard lock(state_->mutex);
-  const Entry& e = state_->entry("to_dot", number);
+  const Entry& e = *state_->entry("to_dot", number);
   return compiled::graph_of(e.plan, headline(state_->options.name, info_of(e)));
 }
 
 void Programs::write_html(const std::string& path, std::size_t number, const Profile* profile) const {
-  std::string data;
-  {
+  const std::shared_ptr<Entry> e = [&] {
     const std::lock_guard lock(state_->mutex);
-    Entry& e = state_->entry("write_html", number);
-    std::vector<double> seconds;
-    if (profile) {
-      const ReplayedStep& replay = e.observed(state_->options.name);
-      seconds = compiled::seconds_of(*profile->log_, replay.name, e.observed_steps());
-    }
-    const std::string title = fmt::format("{}({})", state_->options.name, e.signature.text());
-    data = compiled::page_of(e.plan, title, seconds);
+    return state_->entry("write_html", number);
+  }();
+  std::vector<double> seconds;
+  if (profile) {
+    const ReplayedStep& replay = e->observed(state_->options.name);
+    seconds = compiled::seconds_of(*profile->log_, replay, e->observed_steps().size());
   }
-  write_page(path, data);
+  const std::string title = fmt::format("{}({})", state_->options.name, e->signature.text());
+  write_page(path, compiled::page_of(e->plan, title, seconds));
 }
 
 }   // namespace tapedeck::detail

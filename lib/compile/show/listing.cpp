@@ -28,6 +28,11 @@ std::string_view memory_of(const Plan& plan, ValueId v) {
   return "";
 }
 
+std::string range_of(const Plan& plan, const Access& a) {
+  if (a.size() == plan.program[a.of].spec.shape.size()) return fmt::format(" {}", a.spec);
+  return fmt::format("[{}:{}] {}", a.first, a.first + a.size(), a.spec);
+}
+
 namespace {
 
 // What nodes read and give, and in which step they run.
@@ -48,12 +53,10 @@ class PlanTable {
 
  private:
   void name(ValueId v, std::string text) { names_.try_emplace(v, std::move(text)); }
-  // "#2 f32[3]"; of a part: "#2[4:7] f32[3]", with the elements that it is.
+  // "#2 f32[3]", "#2[4:7] f32[3]"
   std::string operand(const Access& a) const {
     const auto known = names_.find(a.of);
-    const std::string whole = known == names_.end() ? "constant" : known->second;
-    if (a.size() == plan_.program[a.of].spec.shape.size()) return fmt::format("{} {}", whole, a.spec);
-    return fmt::format("{}[{}:{}] {}", whole, a.first, a.first + a.size(), a.spec);
+    return (known == names_.end() ? "constant" : known->second) + range_of(plan_, a);
   }
   void add(const Node& node, const std::string& group) {
     const std::size_t number = lines_.size() - 1;

@@ -1,7 +1,7 @@
 // In: a plan, and the events of a profile. Out: the data of its page of HTML.
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <set>
 
 #include "compile/show/listing.h"
 #include "core/format.h"
@@ -14,69 +14,96 @@ namespace {
 // Tensors have numbers: first the arguments, then the results of the nodes in the order in which they run.
 class PlanPage {
  public:
-  PlanPage(const Plan& plan, std::span<const double> seconds) : plan_(plan), seconds_(seconds) {}
+  PlanPage(const Plan& plan, std::span<const double> seconds)
+      : plan_(plan), seconds_(seconds), steps_(steps_of(plan, "")) {}
 
   std::string text(std::string_view title) {
     for (const ValueId v : plan_.program.arguments()) {
       numbers_.try_emplace(v, tensors_++);
       sources_.add(fmt::format(R"({{"name":"argument {}","spec":{}}})", tensors_ - 1, spec_of(v)));
     }
-    const std::vector<std::int64_t> live = live_bytes();
-    int group = 0;
-    for (std::size_t s = 0; s < live.size(); ++s) {
-      const Step& step = *(plan_.steps.begin() + static_cast<std::ptrdiff_t>(s));
-      const std::string scope = step.fused ? fmt::format("group {}", ++group) : "";
-      // What the step takes, in equal parts.
-      const double seconds = s < seconds_.size() ? seconds_[s] / static_cast<double>(step.nodes.size()) : 0;
+    const std::vector<std::int64_t> used = used_bytes();
+    std::size_t group = 0;
+    for (const StepId id : ids_of(plan_.steps)) {
+      const Step& step = plan_.steps[id];
+      const std::size_t s = id.index();
+      StepFacts facts = {.used = used[s], .written = steps_[s].written};
+      if (step.fused) {
+        for (const ValueId v : plan_.groups[group].writes())
+          facts.writes.insert(v);
+        facts.scope = fmt::format("group {}", ++group);
+      }
+      // A step is measured as a whole.
+      if (!seconds_.empty()) facts.seconds = seconds_[s] / static_cast<double>(step.nodes.size());
       for (const NodeId n : step.nodes)
-        add(plan_.program[n], scope, live[s], seconds);
+        add(plan_.program[n], facts);
     }
     return fmt::format(R"({{"title":{},"arena":{},"sources":{},"ops":{},"functions":[]}})",
-                       json_string(title), plan_.arena_bytes, sources_.text(), ops_.text());
+                       json_string(title), plan_.arena_bytes + plan_.scratch_bytes, sources_.text(),
+                       ops_.text());
   }
 
  private:
+  struct StepFacts {
+    std::string scope = {};
+    std::int64_t used = 0, written = 0;   // bytes
+    double seconds = 0;                   // of a node's part
+    std::set<ValueId> writes = {};        // of a group
+  };
+
   std::string spec_of(ValueId v) const { return json_string(to_string(plan_.program[v].spec)); }
 
-  // Of the values in the arena that a step needs or that a later one reads, by step.
-  std::vector<std::int64_t> live_bytes() const {
-    std::vector<std::int64_t> change(plan_.steps.size() + 1);
-    for (const ValueId v : ids_of(plan_.homes)) {
-      const Life& life = plan_.lives[v];
-      if (plan_.homes[v].in != Home::In::arena || !life.is_used()) continue;
-      const std::int64_t bytes = padded_bytes(plan_.program[v].spec);
-      change[static_cast<std::size_t>(std::max(life.first, 0))] += bytes;
-      change[static_cast<std::size_t>(life.last) + 1] -= bytes;
+  // Bytes of the arena that hold values during each step. A value may take over the place of another one.
+  std::vector<std::int64_t> used_bytes() const {
+    const auto steps = static_cast<std::int32_t>(plan_.steps.size());
+    std::vector<std::vector<ValueId>> begin(plan_.steps.size());
+    for (const ValueId v : ids_of(plan_.homes))
+      if (const Life& life = plan_.lives[v];
+          plan_.homes[v].in == Home::In::arena && life.is_used() && life.first < steps)
+        begin[static_cast<std::size_t>(std::max(life.first, 0))].push_back(v);
+    std::vector<ValueId> alive;
+    std::vector<std::int64_t> used;
+    for (std::int32_t s = 0; s < steps; ++s) {
+      std::erase_if(alive, [&](ValueId v) { return plan_.lives[v].last < s; });
+      const std::vector<ValueId>& next = begin[static_cast<std::size_t>(s)];
+      alive.insert(alive.end(), next.begin(), next.end());
+      std::sort(alive.begin(), alive.end(),
+                [&](ValueId a, ValueId b) { return plan_.homes[a].offset < plan_.homes[b].offset; });
+      std::int64_t end = 0, bytes = 0;
+      for (const ValueId v : alive) {
+        const std::int64_t first = std::max(end, plan_.homes[v].offset);
+        end = std::max(end, plan_.homes[v].offset + padded_bytes(plan_.program[v].spec));
+        bytes += end - std::min(first, end);
+      }
+      used.push_back(bytes);
     }
-    change.pop_back();
-    std::partial_sum(change.begin(), change.end(), change.begin());
-    return change;
+    return used;
   }
 
-  void add(const Node& node, const std::string& scope, std::int64_t live, double seconds) {
-    JsonList inputs, outputs;
+  void add(const Node& node, const StepFacts& step) {
+    JsonList inputs, reads, outputs;
     for_each_operand(node, [&](const Access& a) {
       const auto known = numbers_.find(a.of);   // not there: a constant
       inputs.add(std::to_string(known == numbers_.end() ? -1 : known->second));
+      reads.add(json_string(range_of(plan_, a)));
     });
-    std::int64_t written = 0;
-    std::string memory;
+    std::int64_t written = step.scope.empty() ? step.written : 0;
+    std::set<std::string_view> memory;
     for_each_result(node, [&](ValueId v) {
       numbers_.try_emplace(v, tensors_++);
       outputs.add(spec_of(v));
-      const std::string_view place = memory_of(plan_, v);
-      if (memory.find(place) == std::string::npos)
-        memory += (memory.empty() ? "" : ", ") + std::string(place);
-      if (plan_.homes[v].in != Home::In::registers && plan_.homes[v].in != Home::In::borrowed)
-        written += plan_.program[v].spec.nbytes();
+      memory.insert(memory_of(plan_, v));
+      if (step.writes.contains(v)) written += plan_.program[v].spec.nbytes();
     });
     ops_.add(fmt::format(
-        R"({{"name":{},"scope":"{}","in":{},"out":{},"keeps":{},"total":{},"forward":{},"backward":0,"calls":[],"memory":"{}"}})",
-        json_string(name_of(node)), scope, inputs.text(), outputs.text(), written, live, seconds, memory));
+        R"({{"name":{},"scope":"{}","in":{},"reads":{},"out":{},"keeps":{},"total":{},"forward":{},"backward":0,"calls":[],"memory":"{}"}})",
+        json_string(name_of(node)), step.scope, inputs.text(), reads.text(), outputs.text(), written,
+        step.used, step.seconds, fmt::join(memory, ", ")));
   }
 
   const Plan& plan_;
   const std::span<const double> seconds_;   // by step; none: not measured
+  const std::vector<ReplayedStep> steps_;
   std::map<ValueId, int> numbers_;
   int tensors_ = 0;
   JsonList sources_, ops_;
@@ -84,21 +111,26 @@ class PlanPage {
 
 }   // namespace
 
-std::vector<double> seconds_of(const EventLog& log, std::string_view replay,
-                               std::span<const ReplayedStep> steps) {
-  std::vector<double> sum(steps.size());
-  std::map<std::ptrdiff_t, std::size_t> begun;   // how many steps of a replay have been seen
-  std::size_t replays = 0;
-  for (std::size_t i = 0; i < log.entries.size(); ++i) {
-    const EventLog::Entry& e = log.entries[i];
+std::vector<double> seconds_of(const EventLog& log, const ReplayedStep& replay, std::size_t steps) {
+  std::vector<double> sum(steps), own;   // `own` are those of one replay
+  std::ptrdiff_t whole = EventLog::kNone;
+  double replays = 0;
+  for (std::ptrdiff_t i = 0; i < std::ssize(log.entries); ++i) {
+    const EventLog::Entry& e = log.entries[static_cast<std::size_t>(i)];
     if (e.is_open()) continue;
-    if (e.replay && e.name == replay) begun[static_cast<std::ptrdiff_t>(i)] = 0, ++replays;
-    const auto at = begun.find(e.of);
-    if (at == begun.end() || at->second == steps.size() || steps[at->second].name != e.name) continue;
-    sum[at->second++] += e.seconds();
+    if (e.replay) {
+      whole = e.program == replay.program ? i : EventLog::kNone;
+      own.clear();
+    } else if (whole != EventLog::kNone && e.of == whole) {
+      own.push_back(e.seconds());
+      if (own.size() != steps) continue;   // one that ends by an exception has fewer
+      for (std::size_t s = 0; s < steps; ++s)
+        sum[s] += own[s];
+      ++replays;
+    }
   }
   for (double& s : sum)
-    s /= static_cast<double>(std::max<std::size_t>(replays, 1));
+    s /= std::max(replays, 1.0);
   return sum;
 }
 
