@@ -259,6 +259,8 @@ TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
   CHECK(message_of<ArgumentError>([&] {
           minimize_lbfgs(rosenbrock, x, {{}, 0});
         }) == "minimize_lbfgs: history is 0; use 1 or more");
+  CHECK(message_of<ArgumentError>([&] { minimize_lbfgs(ValueAndGrad{}, {x}); }) ==
+        "minimize_lbfgs: the function is empty");
   int calls = 0;   // exceptions of the function pass through libLBFGS
   CHECK(message_of<ArgumentError>([&] {
           minimize_lbfgs(

@@ -138,6 +138,20 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
         CHECK_FALSE(m.converged);
       }
   }
+  SECTION("a kink at which the gradient is small") {
+    const auto f = [](const Tensor& x) {
+      Tensor here;
+      {
+        const StopRecording unrecorded;
+        here = x * 1.0;
+      }
+      return sum(abs(here) + (x - here) * 1e-6) + 1.0;
+    };
+    for (const Minimum& m : minima_of(f, number(0.0), {.tolerance = 0})) {
+      CHECK_THAT(m.reason, Contains("it has a kink at x"));
+      CHECK(std::abs(m.x[0].item<double>()) < 1e-12);
+    }
+  }
   SECTION("not finite beside x") {
     const auto f = [](const Tensor& x) { return where(equal(x, 1.0), square(x), number(std::nan(""))); };
     for (const Minimum& m : minima_of(f, number(1.0))) {
