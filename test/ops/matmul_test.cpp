@@ -125,7 +125,8 @@ TEST_CASE("what matmul refuses", "[matmul][errors]") {
   CHECK_THROWS_WITH(matmul(zeros({3, 2}), zeros({2, 5}), {.a = true}),
                     "matmul: inner dimensions differ: a is f32[3,2], b is f32[2,5]");
   CHECK_THROWS_WITH(matmul(zeros({3}), zeros({3, 5})),
-                    "matmul: takes tensors of rank 2 or more: a is f32[3], b is f32[3,5]");
+                    "matmul: takes tensors of rank 2 or more; tensordot(a, b, 1) takes vectors, too: a is "
+                    "f32[3], b is f32[3,5]");
   CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({5, 4, 2})),
                     "matmul: batch axes do not broadcast: a is f32[2,3,4], b is f32[5,4,2]");
   CHECK_THROWS_WITH(
