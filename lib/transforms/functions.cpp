@@ -20,8 +20,8 @@ std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   for (const Tensor& t : y)
     if (!t.defined())
       throw ArgumentError(
-          "function: an undefined tensor, or a gradient that is none, was returned; is a return missing? "
-          "For zeros, pass gradient() .unconnected = UnconnectedGradients::zero");
+          "function: an undefined tensor was returned; is a return missing? (Or is it a gradient that is "
+          "none?)");
   return y;
 }
 

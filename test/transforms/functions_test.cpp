@@ -104,8 +104,10 @@ TEST_CASE("cases: functional forms", "[cases][functions]") {
     const auto nothing = [](const Tensor&) { return Tensor(); };
     CHECK(message_of([&] { implicit_value_and_grad([] { return Tensor(); }); }) ==
           "implicit_value_and_grad: an undefined tensor was returned; is a return missing?");
-    c.check_error([&] { value_and_grad(nothing, tensor(1.0)); },
-                  "function: an undefined tensor was returned; is a return missing?");
+    c.check_error(
+        [&] { value_and_grad(nothing, tensor(1.0)); },
+        "function: an undefined tensor was returned; is a return missing? (Or is it a gradient that "
+        "is none?)");
   });
 }
 
