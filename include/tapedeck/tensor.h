@@ -85,6 +85,9 @@ class TAPEDECK_EXPORT Tensor {
   /// Not of temporaries.
   template <class Value>
   void operator=(Value&&) && = delete;   // x[i] = y would change nothing: a Tensor is a value
+  template <class Number>
+  requires std::is_arithmetic_v<Number>
+  explicit Tensor(Number) = delete;   // tensor(1.0) makes one of a number
   ~Tensor() {
     if (b_) release();
   }
@@ -196,9 +199,13 @@ TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 
 namespace detail {
 
+/// What a literal is kept as: 3LL as std::int64_t, 3ULL as std::uint64_t, which are other types on Linux.
+template <class T> using Kept =
+    std::conditional_t<std::is_same_v<T, long long>, std::int64_t,
+                       std::conditional_t<std::is_same_v<T, unsigned long long>, std::uint64_t, T>>;
 /// The dtype of a literal: double becomes f32, as in every other factory; other types keep theirs.
 template <class T> inline constexpr DType literal_dtype =
-    dtype_of<std::conditional_t<std::is_same_v<T, double>, float, T>>;
+    dtype_of<std::conditional_t<std::is_same_v<T, double>, float, Kept<T>>>;
 
 template <class T> using List1 = std::initializer_list<T>;
 template <class T> using List2 = std::initializer_list<List1<T>>;
@@ -207,7 +214,7 @@ template <class T> using List3 = std::initializer_list<List2<T>>;
 /// Flattens nested lists in row-major order; throws ShapeError if rows differ in length.
 template <class T> struct Flattened {
   static_assert(!std::is_same_v<T, bool>, "write 0 and 1 with DType::boolean");
-  std::vector<T> values;
+  std::vector<Kept<T>> values;
   Shape shape;
 
   template <class L> explicit Flattened(const L& list) { describe(list), append(list, 0); }
@@ -218,7 +225,7 @@ template <class T> struct Flattened {
     shape.push_back(static_cast<std::int64_t>(list.size()));
     if (list.size()) describe(*list.begin());
   }
-  void append(const T& v, int) { values.push_back(v); }
+  void append(const T& v, int) { values.push_back(Kept<T>(v)); }
   template <class U> void append(const std::initializer_list<U>& list, int depth) {
     if (static_cast<std::int64_t>(list.size()) != shape[depth])
       throw ShapeError("tensor: the rows of the list differ in length");
@@ -228,7 +235,7 @@ template <class T> struct Flattened {
 };
 template <class T, class L> Tensor tensor_from_list(const L& list, std::optional<DType> dtype) {
   const Flattened<T> flat(list);
-  return tensor_from(flat.values.data(), dtype_of<T>, flat.shape, dtype.value_or(literal_dtype<T>));
+  return tensor_from(flat.values.data(), dtype_of<Kept<T>>, flat.shape, dtype.value_or(literal_dtype<T>));
 }
 
 /// A number, or braces around numbers whose types differ, nested or not.
@@ -237,12 +244,14 @@ class TAPEDECK_EXPORT Mixed {
   template <class T>
   requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || HalfNumber<T> || ComplexNumber<T>)
       Mixed(T v)
-      : values_(tensor_from(&v, dtype_of<T>, {}, dtype_of<T>)), dtype_(literal_dtype<T>) {}
+      : values_(of(Kept<T>(v))), dtype_(literal_dtype<T>) {}
   Mixed(std::initializer_list<Mixed> list);
 
   Tensor tensor(std::optional<DType> dtype) const;
 
  private:
+  template <class T> static Tensor of(T v) { return tensor_from(&v, dtype_of<T>, {}, dtype_of<T>); }
+
   Tensor values_;   // in f64 what was double
   DType dtype_ = DType::f32;
 };
@@ -253,7 +262,8 @@ class TAPEDECK_EXPORT Mixed {
 template <class T>
 requires(std::is_arithmetic_v<T> || HalfNumber<T> || ComplexNumber<T>) Tensor
     tensor(T value, std::optional<DType> dtype = {}) {
-  return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
+  const detail::Kept<T> kept(value);
+  return detail::tensor_from(&kept, dtype_of<detail::Kept<T>>, {}, dtype.value_or(detail::literal_dtype<T>));
 }
 // The nested types are written out because clang 14 does not deduce through an alias.
 

@@ -233,8 +233,8 @@ Agreement jvp_against_differences(std::string_view what, const TensorFunction& f
 }   // namespace
 
 std::ostream& operator<<(std::ostream& out, const Agreement& a) {
-  out << fmt::format("{}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what, a.analytic, a.numeric,
-                     a.tolerance);
+  out << fmt::format("{} {}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what,
+                     a ? "agrees" : "disagrees", a.analytic, a.numeric, a.tolerance);
   if (const auto& e = a.element)
     out << fmt::format("; by {}input {}, {}, at [{}]: analytic {:.12g}, numeric {:.12g}",
                        e->imaginary ? "the imaginary part of " : "", e->input, e->spec,

@@ -43,6 +43,19 @@ std::string clock_text(double seconds) {
 
 }   // namespace
 
+std::ostream& operator<<(std::ostream& out, const EpochReport& epoch) {
+  return out << fmt::format("epoch {}{}", epoch.epoch + 1, text_of(epoch.numbers));
+}
+
+std::ostream& operator<<(std::ostream& out, const FitReport& report) {
+  for (const EpochReport& epoch : report.history)
+    out << epoch << '\n';
+  out << fmt::format("{} steps in {:.1f} s", report.steps, report.seconds);
+  if (report.resumed_at) out << fmt::format(", resumed after step {}", *report.resumed_at);
+  if (report.best_epoch) out << fmt::format(", best epoch {}", *report.best_epoch + 1);
+  return out << (report.stopped_early ? ", stopped early" : "");
+}
+
 Progress::Progress(FitProgress kind, std::int64_t epochs, std::int64_t batches)
     : lines_(kind != FitProgress::silent),
       bar_(kind == FitProgress::bar || (kind == FitProgress::automatic && ::isatty(STDERR_FILENO))),

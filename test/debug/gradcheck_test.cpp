@@ -132,9 +132,9 @@ TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
         "right, sample 0: output 0, f64[2], is 8 at element 1, not nan");
   CHECK(fault(kRight, {.inputs = {f64({1, nan})}, .expected = {f64({1, 8})}, .oracle = "x**3"}) ==
         "right, sample 0: output 0, f64[2], is nan at element 1, not 8");
-  CHECK_THAT(fault(kWrongFactor, any), contains("wrong_factor, sample 0: vjp: analytic "));
-  CHECK_THAT(fault(kWrongJvp, any), contains("jvp: analytic "));
-  CHECK_THAT(fault(kCutsSecondOrder, any), contains("vjp of vjp: analytic "));
+  CHECK_THAT(fault(kWrongFactor, any), contains("wrong_factor, sample 0: vjp disagrees: analytic "));
+  CHECK_THAT(fault(kWrongJvp, any), contains("jvp disagrees: analytic "));
+  CHECK_THAT(fault(kCutsSecondOrder, any), contains("vjp of vjp disagrees: analytic "));
   CHECK(fault(kWrongFactor, any, {.differences = false}) == "no fault");
   CHECK(fault(kRight, any, {.gradients = {.held = 1}}) ==
         "right, sample 0: input 0 is held, but has a gradient");
@@ -253,7 +253,10 @@ TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradc
                     "gradcheck: the function gives i64[]; it must be f32, f64, c64 or c128");
   std::ostringstream out;
   out << Agreement{"vjp", 1.5, 2, 1e-6};
-  CHECK(out.str() == "vjp: analytic 1.5, numeric 2, tolerance 1e-06");
+  CHECK(out.str() == "vjp disagrees: analytic 1.5, numeric 2, tolerance 1e-06");
+  out.str("");
+  out << Agreement{"jvp", 2, 2, 1e-6};
+  CHECK(out.str() == "jvp agrees: analytic 2, numeric 2, tolerance 1e-06");
 }
 
 }   // namespace gradcheck_test

@@ -159,6 +159,20 @@ TEST_CASE("fit: a loader, and a loss of the network and the batch", "[fit]") {
   CHECK(report.history[1].numbers.size() == 2);
 }
 
+TEST_CASE("fit: reports print as fit draws them", "[fit]") {
+  const nn::EpochReport first = {.epoch = 0, .steps = 5, .numbers = {{"loss", 0.25}}},
+                        second = {.epoch = 1, .steps = 10, .numbers = {{"loss", 0.125}, {"accuracy", 1}}};
+  std::ostringstream out;
+  out << second << '\n'
+      << nn::FitReport{.history = {first, second}, .best_epoch = 1, .steps = 10, .seconds = 0.5};
+  CHECK(out.str() ==
+        "epoch 2  loss 0.125  accuracy 1\n"
+        "epoch 1  loss 0.25\nepoch 2  loss 0.125  accuracy 1\n10 steps in 0.5 s, best epoch 2");
+  out.str("");
+  out << nn::FitReport{.stopped_early = true, .steps = 3, .resumed_at = 2};
+  CHECK(out.str() == "3 steps in 0.0 s, resumed after step 2, stopped early");
+}
+
 TEST_CASE("fit: several batches make a step, and an epoch ends with one", "[fit]") {
   const Dataset data = data_of(40);
   const Network by_hand, network;

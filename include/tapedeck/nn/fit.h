@@ -38,7 +38,8 @@ struct BatchReport {
   bool stop = false;                   // to be set by on_batch
 };
 
-/// After an epoch.
+/// After an epoch. Printed, it is the line that fit draws, which counts epochs from 1:
+/// "epoch 1  loss 0.25  validation_loss 0.5".
 struct TAPEDECK_EXPORT EpochReport {
   std::int64_t epoch = 0;                  // from 0
   std::int64_t steps = 0;                  // so far
@@ -48,9 +49,10 @@ struct TAPEDECK_EXPORT EpochReport {
   /// Throws ArgumentError, which lists the names, for another one.
   double operator[](std::string_view name) const;
   friend bool operator==(const EpochReport&, const EpochReport&) = default;
+  TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const EpochReport& epoch);
 };
 
-/// A whole training.
+/// A whole training. Printed, it has a line for each epoch, and one for the rest.
 struct FitReport {
   std::vector<EpochReport> history = {};         // of all complete epochs
   std::optional<std::int64_t> best_epoch = {};   // by the monitor; none where it was NaN throughout
@@ -58,6 +60,8 @@ struct FitReport {
   std::int64_t steps = 0;
   std::optional<std::int64_t> resumed_at = {};   // the steps that a checkpoint began with
   double seconds = 0;                            // of this call
+
+  TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const FitReport& report);
 };
 
 /// A data set, which fit divides into batches, or a loader, which has its own.
