@@ -63,7 +63,7 @@ template <int l> class ByMapScan {
   }
   td::Tensor loss() const {
     const auto y = td::map_scan(lstm_step<l>, state_, std::array{inputs_}, weights_).second[0];
-    const td::Tensor lse = td::logaddexp(td::logsumexp(y, 1, true), std::log(2.0));
+    const td::Tensor lse = td::logaddexp(td::logsumexp(y, 1, {.keepdims = true}), std::log(2.0));
     return -td::sum(gold_ * (y - lse)) / static_cast<double>(steps_ * kBits);
   }
   std::vector<double> gradient() const {

@@ -102,17 +102,16 @@ TEST_CASE("texts: where, astype and add_n", "[errors]") {
 TEST_CASE("texts: reductions", "[errors]") {
   struct Reduction {
     std::string name;
-    Tensor (*op)(const Tensor&, const Axes&, bool);
+    Tensor (*op)(const Tensor&, const Axes&, ReduceOptions);
   };
   for (const auto& [name, op] : {Reduction{"sum", sum}, {"mean", mean}, {"max", max}}) {
     const auto call = op;
-    CHECK(error([&] { call(f23, 3, false); }) ==
-          name + ": axis 3 is out of range for x of rank 2; use -2..1");
+    CHECK(error([&] { call(f23, 3, {}); }) == name + ": axis 3 is out of range for x of rank 2; use -2..1");
     CHECK(error([&] {
-            call(f23, {0, -3}, false);
+            call(f23, {0, -3}, {});
           }) == name + ": axis -3 is out of range for x of rank 2; use -2..1");
-    CHECK(error([&] { call(f23, {1, -1}, false); }) == name + ": axis -1 is named twice for x of rank 2");
-    CHECK(error([&] { call(scalar, 1, false); }) == name + ": axis 1 is out of range for x of rank 0");
+    CHECK(error([&] { call(f23, {1, -1}, {}); }) == name + ": axis -1 is named twice for x of rank 2");
+    CHECK(error([&] { call(scalar, 1, {}); }) == name + ": axis 1 is out of range for x of rank 0");
   }
   CHECK(dtype_error([] { mean(i3); }) ==
         "mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i64[3]");

@@ -85,12 +85,12 @@ auto expert(const Input& in) {
   return [c = Constants(in), features = Features(in)](Inputs x) {
     const Tensor &alpha = x[0], &mu = x[1], &q = x[2], &l = x[3];
     const Tensor exp_q = td::exp(q), lower = lower_triangle(c, exp_q, l);
-    const Tensor s = td::matmul(lower, lower, {.a = true});
+    const Tensor s = td::matmul(lower, lower, {.transpose_a = true});
     const Tensor s_mu = td::squeeze(td::matmul(s, td::expand_dims(mu, 2)), {2});
     const Tensor offset = alpha + td::sum(q, {1}) - 0.5 * td::sum(mu * s_mu, {1});
     const Tensor upper = td::gather(td::reshape(s, {c.k, c.d * c.d}), features.upper, 1);
     const Tensor weights = td::concat({upper, s_mu, td::expand_dims(offset, 1)}, 1);
-    return posterior(c, x, exp_q, td::matmul(features.matrix, weights, {.b = true}));
+    return posterior(c, x, exp_q, td::matmul(features.matrix, weights, {.transpose_b = true}));
   };
 }
 

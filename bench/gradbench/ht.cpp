@@ -100,7 +100,7 @@ Tensor place_on(const Tensors& corners, const Tensor& places) {
 /// All vertices, each moved by its bones.
 Tensor vertices(const Data& d, const Tensor& theta) {
   const Tensor skinned = td::einsum("vb,vj,bij->vi", {d.weights, d.positions, d.hand.transforms(theta)});
-  return td::matmul(skinned, d.hand.rotation(theta), {.b = true}) + td::slice(theta, {3}, {3});
+  return td::matmul(skinned, d.hand.rotation(theta), {.transpose_b = true}) + td::slice(theta, {3}, {3});
 }
 Tensor natural_error(const Data& d, const Tensor& theta, const Tensor& places) {
   const Tensor all = vertices(d, theta);

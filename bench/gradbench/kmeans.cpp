@@ -19,8 +19,8 @@ auto natural(const Input& in) {
   const Tensor points = td::tensor(in.points, {in.n, in.d});
   return [points](Inputs x) {
     const Tensor& centroids = x[0];
-    const Tensor distances = td::sum(td::square(points), {1}, true) -
-                             2 * td::matmul(points, centroids, {.b = true}) +
+    const Tensor distances = td::sum(td::square(points), {1}, {.keepdims = true}) -
+                             2 * td::matmul(points, centroids, {.transpose_b = true}) +
                              td::sum(td::square(centroids), {1});
     return td::sum(td::min(distances, {1}));
   };
@@ -32,7 +32,7 @@ Tensor closest(const Tensors& blocks, const Tensor& centroids) {
   const Tensor half_squares = 0.5 * td::sum(td::square(centroids), {1});
   Tensors all;
   for (const Tensor& points : blocks)
-    all.push_back(td::argmin(half_squares - td::matmul(points, centroids, {.b = true}), 1));
+    all.push_back(td::argmin(half_squares - td::matmul(points, centroids, {.transpose_b = true}), 1));
   return td::concat(all, 0);
 }
 auto blocks_of(const Input& in) {

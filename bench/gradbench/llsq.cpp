@@ -32,7 +32,7 @@ auto expert(const Input& in) {
                y = td::sign(t);
   return [=](Inputs x) {
     const Tensor padded = high * low == m ? x[0] : td::pad(x[0], {0}, {high * low - m});
-    const Tensor parts = td::matmul(small, td::reshape(padded, {high, low}), {.b = true});
+    const Tensor parts = td::matmul(small, td::reshape(padded, {high, low}), {.transpose_b = true});
     return 0.5 * td::sum(td::square(y - td::sum(parts * large, {1})));
   };
 }

@@ -44,7 +44,7 @@ auto natural(const Input& in) {
               .second[0];
     }
     const Tensor y = h * x[1][1] + x[1][2];
-    const Tensor norm = td::log(td::sum(td::exp(y), {1}, true) + 2);
+    const Tensor norm = td::log(td::sum(td::exp(y), {1}, {.keepdims = true}) + 2);
     return -td::sum(d.next * (y - norm)) / static_cast<double>(d.next.size());
   };
 }

@@ -46,7 +46,7 @@ struct Input {
     }
     const td::Tensor x = td::random::normal(shape, key);
     const double n = static_cast<double>(shape[shape.ndim() - 1]);
-    return td::matmul(x, x, {.b = true}) / n + td::band_part(td::ones(shape), 0, 0);
+    return td::matmul(x, x, {.transpose_b = true}) / n + td::band_part(td::ones(shape), 0, 0);
   }
 };
 Input normal(td::Shape s) { return {Input::normal, s}; }

@@ -1,4 +1,4 @@
-// Axes: which dimensions of a tensor an op works on.
+// Axes: which dimensions of a tensor a reduction works on, and whether they stay.
 #pragma once
 #include <initializer_list>
 #include <utility>
@@ -6,7 +6,8 @@
 
 namespace tapedeck {
 
-/// The axes to reduce; empty: all axes. Negative axes count from the end.
+/// The axes to reduce: all where nothing or {} is said, none for an empty std::vector. Negative axes count
+/// from the end.
 struct Axes {
   Axes() = default;
   Axes(int axis) : all(false), list{axis} {}
@@ -15,6 +16,11 @@ struct Axes {
 
   bool all = true;
   std::vector<int> list;
+};
+
+/// Options of reductions.
+struct ReduceOptions {
+  bool keepdims = false;   // true: the axes stay, with extent 1
 };
 
 }   // namespace tapedeck

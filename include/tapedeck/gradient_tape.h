@@ -86,8 +86,6 @@ struct GradientOptions {
   /// from. A source listed here gets its partial derivative.
   Sources stop_gradients = {};
   Aggregation aggregation = Aggregation::add_n;   // how the terms of one tensor's gradient are summed
-  /// For TensorFlow's signature; no effect: all gradients of an op are always computed before any is used.
-  bool gate_gradients = false;
   /// The terms of one tensor's gradient are summed early once there are at least `min_aggregate_count` of
   /// them and together they exceed `min_aggregate_bytes`. Thus few large terms exist at a time, and some are
   /// still in the cache when they are summed.
@@ -153,6 +151,23 @@ class TAPEDECK_EXPORT GradientTape {
   template <class S>
   Gradient gradient(const Source& target, const S& source) requires std::convertible_to<const S&, Source> {
     return gradient(target, Source(source));
+  }
+  /// The same with options, and of the sum of several targets.
+  template <class S>
+  Gradient gradient(const Targets& targets, const S& source,
+                    const GradientOptions& options) requires std::convertible_to<const S&, Source> {
+    return gradient(targets, Sources{Source(source)}, options)[0];
+  }
+  template <class S>
+  Gradient gradient(std::initializer_list<Source> targets, const S& source,
+                    const GradientOptions& options = {}) requires std::convertible_to<const S&, Source> {
+    return gradient(Targets(targets), source, options);
+  }
+  template <class T, class S>
+  Gradient gradient(const T& targets, const S& source) requires(!std::convertible_to<const T&, Source> &&
+                                                                std::convertible_to<const T&, Targets> &&
+                                                                std::convertible_to<const S&, Source>) {
+    return gradient(Targets(targets), source, GradientOptions{});
   }
   /// Does not compile, in words that say what to write.
   template <class S> Gradient gradient(const Source&, const S&) requires detail::NoSource<S> {

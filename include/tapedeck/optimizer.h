@@ -38,16 +38,12 @@ using GradientTransform = std::function<void(std::span<GradientAndVariable> pair
 /// Computes what is to become small. It is run under a tape.
 using Loss = std::function<Tensor()>;
 
-/// For TensorFlow's signature; no effect. All gradients are computed before a variable changes.
-enum class Gate { none, op, graph };
-
 /// What compute_gradients and minimize differentiate, and how.
 struct LossOptions {
   /// What to differentiate with respect to, trainable or not. Left out: the trainable variables that the loss
   /// reads, in order of creation.
   std::optional<std::vector<Variable>> variables = {};
   Gradient output_gradient = {};                  // of the loss; none: ones
-  Gate gate = Gate::op;                           // no effect
   Aggregation aggregation = Aggregation::add_n;   // of the terms of one gradient
 };
 
@@ -94,9 +90,8 @@ class TAPEDECK_EXPORT Optimizer {
                        const std::optional<Variable>& global_step = {});
 
   /// The gradient of the loss, or none, for every variable. The loss has one element, or as many as
-  /// options.output_gradient.
-  /// Throws ArgumentError where there are no variables and for a gate that is none of three, DTypeError where
-  /// the loss or a variable has no floating-point dtype, ShapeError for a loss of several elements without an
+  /// options.output_gradient. Throws ArgumentError where there are no variables, DTypeError where the loss or
+  /// a variable has no floating-point dtype, ShapeError for a loss of several elements without an
   /// output_gradient, and what gradient() throws.
   static std::vector<GradientAndVariable> compute_gradients(const Loss& loss,
                                                             const LossOptions& options = {});

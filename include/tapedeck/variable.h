@@ -22,10 +22,10 @@ struct VariableOptions {
   Constraint constraint = {};   // optimizers apply it to new values; assignments do not
 };
 
-/// A handle: copies share the cell, and w = v makes w a handle of v's cell, while w = tensor and w += y
-/// change the value that all handles see. Reading gives the current value as a Tensor, which later updates do
-/// not change. Several threads may read one variable concurrently; the caller must order updates against
-/// reads and other updates.
+/// A handle: copies share the cell, and w = v makes w a handle of v's cell, while w.assign(x) and w += y
+/// change the value that all handles see, const ones, too. Reading gives the current value as a Tensor, which
+/// later updates do not change. Several threads may read one variable concurrently; the caller must order
+/// updates against reads and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
   /// Throws ArgumentError for an undefined value. Variables of integers or bools are never trainable.
@@ -60,25 +60,16 @@ class TAPEDECK_EXPORT Variable {
   void assign(const Tensor& value) const;
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
-  /// w = value assigns; w += y assigns w + y, and so on, where y may also be a number or broadcast. The same
-  /// holds for them: the result must have the variable's dtype and shape.
-  template <class Value>
-  requires(!std::derived_from<Value, Variable> && std::convertible_to<const Value&, Tensor>) const Variable&
-  operator=(const Value& value) const {
-    assign(value);
-    return *this;
-  }
-  /// Does not compile, in words that say what to write.
-  template <class Number>
-  requires std::is_arithmetic_v<Number>
-  void operator=(Number) const {
-    static_assert(sizeof(Number) == 0,
-                  "a variable takes a tensor of its dtype and shape: w = full_like(w, 1.0)");
-  }
+  /// Assigns f(value). The same holds for the result; f is not recorded by tapes.
+  void update(const std::function<Tensor(const Tensor&)>& f) const;
+  /// w += y assigns w + y, and so on, where y may also be a number or broadcast. The same holds for them.
   const Variable& operator+=(Operand y) const;
   const Variable& operator-=(Operand y) const;
   const Variable& operator*=(Operand y) const;
   const Variable& operator/=(Operand y) const;
+  template <class Value>
+  requires(!std::derived_from<Value, Variable>) void operator=(const Value&) const =
+      delete;   // w.assign(x) changes the value; w = v makes w a handle of v
 
   friend bool operator==(const Variable& a, const Variable& b) { return a.cell_ == b.cell_; }
 

@@ -88,7 +88,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     return astype(attention(in_f32(query), in_f32(key), in_f32(value), options), query.dtype());
   const double depth = static_cast<double>(query.shape()[query.ndim() - 1]);
   const double scale = options.scale.value_or(1 / std::sqrt(std::max(depth, 1.0)));
-  Tensor scores = matmul(query * scale, key, {.b = true});
+  Tensor scores = matmul(query * scale, key, {.transpose_b = true});
   if (options.causal) scores = causally_masked(scores);
   if (options.mask.defined()) scores = masked(scores, options.mask);
   Tensor weights = softmax(scores);

@@ -55,7 +55,7 @@ Tensor clipped(std::string_view loss, const Tensor& probabilities, double epsilo
   return clip(probabilities, epsilon, 1 - epsilon);
 }
 
-Tensor normalized(const Tensor& x) { return x / sum(x, -1, true); }
+Tensor normalized(const Tensor& x) { return x / sum(x, -1, {.keepdims = true}); }
 
 std::int64_t class_count(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
 
@@ -116,9 +116,9 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
 // scale is no function of x to the tape, since the direction does not depend on it.
 Tensor direction(const Tensor& x) {
   if (x.shape()[x.ndim() - 1] == 0) return x;
-  const Tensor largest = max(abs(stop_gradient(x)), -1, true);
+  const Tensor largest = max(abs(stop_gradient(x)), -1, {.keepdims = true});
   const Tensor scaled = x / where(largest > 0, largest, 1.0);
-  return scaled * rsqrt(maximum(sum(square(scaled), -1, true), 1.0));
+  return scaled * rsqrt(maximum(sum(square(scaled), -1, {.keepdims = true}), 1.0));
 }
 
 }   // namespace

@@ -42,10 +42,11 @@ Tensor RMSNorm::operator()(const Tensor& x) const {
   return in_layer({this, "RMSNorm", scale, "...,#", size}, x, [&] {
     if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
       throw_error<ShapeError>("rms_norm: x is {}; its last axis has to be {}", x.spec(), size);
-    return detail::noted(this, "RMSNorm", in_wide(x, [&](const Tensor& wide) {
-                                            return wide *
-                                                   rsqrt(tapedeck::mean(square(wide), {-1}, true) + epsilon);
-                                          }) * scale);
+    return detail::noted(this, "RMSNorm",
+                         in_wide(x, [&](const Tensor& wide) {
+                           return wide *
+                                  rsqrt(tapedeck::mean(square(wide), {-1}, {.keepdims = true}) + epsilon);
+                         }) * scale);
   });
 }
 
@@ -70,8 +71,9 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
       positions *= x.shape()[axis];
     const Tensor normal = in_wide(x, [&](const Tensor& wide) {
       const Tensor grouped = reshape(wide, {batch, positions, groups, channels / groups});
-      const Tensor centered = grouped - mean(grouped, {1, 3}, true);
-      return reshape(centered * rsqrt(mean(square(centered), {1, 3}, true) + epsilon), x.shape());
+      const Tensor centered = grouped - mean(grouped, {1, 3}, {.keepdims = true});
+      return reshape(centered * rsqrt(mean(square(centered), {1, 3}, {.keepdims = true}) + epsilon),
+                     x.shape());
     });
     return detail::noted(this, "GroupNorm", normal * scale + offset);
   });

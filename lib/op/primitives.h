@@ -19,7 +19,7 @@ TAPEDECK_EXPORT Tensor conj(const Tensor& z);
 TAPEDECK_EXPORT Tensor astype(const Tensor& x, DType dtype);
 
 TAPEDECK_EXPORT Tensor add_n(std::vector<Tensor>&& x);
-TAPEDECK_EXPORT Tensor sum(const Tensor& x, const Axes& axes, bool keepdims);
+TAPEDECK_EXPORT Tensor sum(const Tensor& x, const Axes& axes, ReduceOptions options);
 
 TAPEDECK_EXPORT Tensor identity(const Tensor& x);
 TAPEDECK_EXPORT Tensor reshape(const Tensor& x, const Shape& shape);

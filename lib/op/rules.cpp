@@ -175,7 +175,7 @@ Tensor unbroadcast(const Tensor& dx, const Shape& x, const Shape& y) {
     const std::int64_t extent = d <= x.ndim() ? x[x.ndim() - d] : 1;
     if (extent == 1 && (y[y.ndim() - d] != 1 || d > x.ndim())) axes.push_back(-d);
   }
-  const Tensor summed = axes.empty() ? dx : sum(dx, Axes(std::move(axes)), true);
+  const Tensor summed = axes.empty() ? dx : sum(dx, Axes(std::move(axes)), {.keepdims = true});
   return reshape(summed, behind_extra(dx, y.ndim(), x));
 }
 

@@ -22,9 +22,6 @@ void check_variables(std::span<const Variable> variables) {
 }
 
 void check_options(const LossOptions& options) {
-  if (options.gate < Gate::none || options.gate > Gate::graph)
-    throw_error<ArgumentError>("compute_gradients: {} is no gate; use one of none, op, graph",
-                               static_cast<int>(options.gate));
   if (!options.variables) return;
   if (options.variables->empty()) throw ArgumentError("compute_gradients: no variables given");
   check_variables(*options.variables);

@@ -40,8 +40,8 @@ namespace {
 std::atomic<std::uint64_t> variables{0};
 
 // Where the result is not as the variable must be, the op has not taken the memory of the old value.
-const Variable& update(const Variable& v, std::string_view what, const Operand& by,
-                       Tensor (*op)(Operand, Operand)) {
+const Variable& combine(const Variable& v, std::string_view what, const Operand& by,
+                        Tensor (*op)(Operand, Operand)) {
   detail::VariableCell& cell = v.cell();
   detail::check_not_shared(cell, what);
   detail::note_access(cell);
@@ -52,6 +52,14 @@ const Variable& update(const Variable& v, std::string_view what, const Operand& 
   cell.value = std::move(value);
   if (thread_state.trace) thread_state.trace->on_assign(cell);
   return v;
+}
+
+void replace(detail::VariableCell& cell, std::string_view what, const Tensor& value) {
+  detail::check_value(cell, what, value);
+  detail::check_not_shared(cell, what);
+  detail::note_access(cell);
+  cell.value = share(value);
+  if (thread_state.trace) thread_state.trace->on_assign(cell);
 }
 
 }   // namespace
@@ -131,25 +139,24 @@ Tensor Variable::value() const {
   return read;
 }
 
-void Variable::assign(const Tensor& value) const {
-  detail::check_value(*cell_, "assign", value);
-  detail::check_not_shared(*cell_, "assign");
-  detail::note_access(*cell_);
-  cell_->value = share(value);
-  if (thread_state.trace) thread_state.trace->on_assign(*cell_);
+void Variable::assign(const Tensor& value) const { replace(*cell_, "assign", value); }
+void Variable::update(const std::function<Tensor(const Tensor&)>& f) const {
+  if (!f) throw_error<ArgumentError>("update: the function for {} is empty", detail::label(*cell_));
+  const RecordingScope unrecorded(nullptr);
+  replace(*cell_, "update", f(value()));
 }
 void Variable::assign_add(const Tensor& value) const {
   detail::check_value(*cell_, "assign_add", value);
-  update(*this, "assign_add", value, add);
+  combine(*this, "assign_add", value, add);
 }
 void Variable::assign_sub(const Tensor& value) const {
   detail::check_value(*cell_, "assign_sub", value);
-  update(*this, "assign_sub", value, sub);
+  combine(*this, "assign_sub", value, sub);
 }
-const Variable& Variable::operator+=(Operand y) const { return update(*this, "+=", y, add); }
-const Variable& Variable::operator-=(Operand y) const { return update(*this, "-=", y, sub); }
-const Variable& Variable::operator*=(Operand y) const { return update(*this, "*=", y, mul); }
-const Variable& Variable::operator/=(Operand y) const { return update(*this, "/=", y, div); }
+const Variable& Variable::operator+=(Operand y) const { return combine(*this, "+=", y, add); }
+const Variable& Variable::operator-=(Operand y) const { return combine(*this, "-=", y, sub); }
+const Variable& Variable::operator*=(Operand y) const { return combine(*this, "*=", y, mul); }
+const Variable& Variable::operator/=(Operand y) const { return combine(*this, "/=", y, div); }
 
 VariableWatcher::VariableWatcher() : notes_(std::make_unique<VariableNotes>()) {}
 VariableWatcher::~VariableWatcher() = default;

@@ -36,7 +36,7 @@ void write_step(const std::string& path) {
     }
     for (std::size_t i = 0; i < kLayers; ++i) {
       const td::Scope layer("layer" + std::to_string(i));
-      const td::Tensor normal = h - td::mean(h, -1, true);
+      const td::Tensor normal = h - td::mean(h, -1, {.keepdims = true});
       const td::Scope scope("mlp");
       h = h + td::matmul(td::gelu(td::matmul(normal, up[i])), down[i]);
     }

@@ -88,7 +88,8 @@ struct Drawn {
   Tensors batch(random::Key key) const { return {random::normal({16, 3}, key)}; }
   std::vector<Variable> variables() const { return {w, b}; }
   Tensor step(const Tensors& x, random::Key) {
-    return optimizer.minimize([&] { return mean(square(matmul(x[0], w) + b - sum(x[0], {1}, true))); });
+    return optimizer.minimize(
+        [&] { return mean(square(matmul(x[0], w) + b - sum(x[0], {1}, {.keepdims = true}))); });
   }
 };
 
@@ -109,7 +110,7 @@ struct Implicit : WholeBatch {
 
 // from_pytorch.md
 struct WithMomentum : WholeBatch {
-  Tensor x = random::normal({64, 3}, {.seed = 1}), y = sum(x, 1, true) + 0.5;
+  Tensor x = random::normal({64, 3}, {.seed = 1}), y = sum(x, 1, {.keepdims = true}) + 0.5;
   Variable w{zeros({3, 1})}, b{zeros({1})};
   Momentum optimizer{{.learning_rate = 0.1, .momentum = 0.9}};
 
@@ -185,7 +186,7 @@ struct OfSomeVariables : WholeBatch {
   }
   std::vector<Variable> variables() const { return nn::trainable_variables(network); }
   Tensor step(const Tensors&, random::Key) {
-    const Loss loss = [&] { return mean(square(network(x) - sum(x, 1, true))); };
+    const Loss loss = [&] { return mean(square(network(x) - sum(x, 1, {.keepdims = true}))); };
     const Tensor before = optimizer.minimize(loss);
     optimizer.minimize(loss, {.variables = nn::trainable(nn::variables(network, "3/*"))});
     return before;
@@ -196,7 +197,8 @@ struct OfSomeVariables : WholeBatch {
 struct Loop {
   nn::Dense network{3, 1, {.seed = 3}};
   Tensor x = random::normal({64, 3}, {.seed = 1});
-  DataLoader loader{Dataset({x, sum(x, 1, true)}), {.batch = 32, .shuffle = true, .key = {.seed = 2}}};
+  DataLoader loader{Dataset({x, sum(x, 1, {.keepdims = true})}),
+                    {.batch = 32, .shuffle = true, .key = {.seed = 2}}};
   Adam optimizer;
 
   std::int64_t epoch = 0;

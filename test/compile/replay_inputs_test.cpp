@@ -655,7 +655,7 @@ TEST_CASE("functions of keys replay with other keys", "[recorded][replay][keys]"
 // Where their regions begin are attributes of the ops.
 TEST_CASE("random regions of pools are refused where their key is an argument", "[recorded][replay][keys]") {
   const Tensor x = ones({1, 9, 10, 1});
-  const FractionalOptions options = {.height_ratio = 1.5, .width_ratio = 1.4};
+  const FractionalPoolOptions options = {.height_ratio = 1.5, .width_ratio = 1.4};
   CHECK_THROWS_AS(compile([&](Key k) { return fractional_max_pool(x, options, k).y; })(Key{.seed = 1}),
                   TraceError);
   CHECK_THROWS_AS(compile([&](Key k) { return fractional_avg_pool(x, options, k).y; })(Key{.seed = 1}),

@@ -58,7 +58,7 @@ TEST_CASE("small products have the bits of large ones' kernel", "[recorded][repl
               const Shape a = ta ? Shape{k, m} : Shape{m, k}, b = tb ? Shape{n, k} : Shape{k, n};
               check(
                   [ta, tb](const Many& x) {
-                    const Transposed t = {ta, tb};
+                    const MatmulOptions t = {ta, tb};
                     const Tensor y = matmul(x[0], x[1], t);
                     return Many{y, add_n({x[2], matmul(x[3], x[1], t)}),
                                 add_n({y, matmul(x[3], x[1], t), matmul(x[0], x[1], t)})};
@@ -111,11 +111,11 @@ TEST_CASE("steps of small matrices have the bits of kernels", "[recorded][replay
     Tensor x = v[2], p = v[3], total = sum(x);
     for (int i = 0; i < 3; ++i) {
       x = matmul(f, x);
-      p = matmul(matmul(f, p), f, {.b = true});
-      const Tensor s = matmul(matmul(h, p), h, {.b = true}) + 1.0, y = v[4] - matmul(h, x);
+      p = matmul(matmul(f, p), f, {.transpose_b = true});
+      const Tensor s = matmul(matmul(h, p), h, {.transpose_b = true}) + 1.0, y = v[4] - matmul(h, x);
       const Tensor a = s[0][0], b = s[0][1], c = s[1][0], d = s[1][1], det = a * d - b * c + 10.0;
       const Tensor inverse = stack({stack({d, -b}, 0), stack({-c, a}, 0)}, 0) / det;
-      const Tensor k = matmul(matmul(p, h, {.b = true}), inverse);
+      const Tensor k = matmul(matmul(p, h, {.transpose_b = true}), inverse);
       x = x + matmul(k, y);
       p = p - matmul(matmul(k, h), p);
       total = total + sum(y * matmul(inverse, y)) + det;

@@ -135,7 +135,7 @@ constexpr int kRows = 16;   // of a replica
 Dataset own_data(Replica r) {
   const Tensor x =
       random::normal({kRows, 4}, random::Key{.seed = 7}.split(static_cast<std::uint64_t>(r.index)));
-  return Dataset({x, sum(x, {1}, true) * (1.0 + r.index)});
+  return Dataset({x, sum(x, {1}, {.keepdims = true}) * (1.0 + r.index)});
 }
 
 }   // namespace
@@ -735,7 +735,7 @@ TEST_CASE("fit: replicas share a LossScale", "[threads][fit]") {
 }
 
 TEST_CASE("replicas accumulate gradients, each in an accumulator of its own", "[threads]") {
-  const Tensor x = random::normal({16, 4}, {.seed = 1}, DType::f64), y = sum(x, {1}, true);
+  const Tensor x = random::normal({16, 4}, {.seed = 1}, DType::f64), y = sum(x, {1}, {.keepdims = true});
   const auto loss = [](const Line& line, const Tensor& a, const Tensor& b) {
     return mean(square(matmul(a, astype(line.slope, DType::f64)) - b));
   };

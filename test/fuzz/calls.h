@@ -87,7 +87,7 @@ template <> inline VolumePatchOptions start() { return {.window = 1}; }
 template <> inline Pool1dOptions start() { return {.window = 1}; }
 template <> inline Pool2dOptions start() { return {.window = 1}; }
 template <> inline Pool3dOptions start() { return {.window = 1}; }
-template <> inline FractionalOptions start() { return {.height_ratio = 1, .width_ratio = 1}; }
+template <> inline FractionalPoolOptions start() { return {.height_ratio = 1, .width_ratio = 1}; }
 template <> inline HeightWidth start() { return 1; }
 
 // The members of structs of options.
@@ -107,22 +107,22 @@ TAPEDECK_MEMBERS(Conv2dTransposeOptions, a, b, c, d, e, g)
 TAPEDECK_MEMBERS(Conv3dTransposeOptions, a, b, c, d, e, g)
 TAPEDECK_MEMBERS(CropOptions, a, b)
 TAPEDECK_MEMBERS(ProjectiveOptions, a, b)
-TAPEDECK_MEMBERS(LeastSquares, a, b)
+TAPEDECK_MEMBERS(LstsqOptions, a, b)
 TAPEDECK_MEMBERS(Diagonals, a, b)
 TAPEDECK_MEMBERS(MatrixDiagOptions, a, b, c, d)
-TAPEDECK_MEMBERS(Transposed, a, b)
-TAPEDECK_MEMBERS(Triangular, a, b)
-TAPEDECK_MEMBERS(LocalResponse, a, b, c, d)
+TAPEDECK_MEMBERS(MatmulOptions, transpose_a, transpose_b)
+TAPEDECK_MEMBERS(TriangularSolveOptions, a, b)
+TAPEDECK_MEMBERS(LocalResponseOptions, a, b, c, d)
 TAPEDECK_MEMBERS(DotProductOptions, a, b, c)
 TAPEDECK_MEMBERS(PatchOptions, a, b, c, d)
 TAPEDECK_MEMBERS(VolumePatchOptions, a, b, c, d)
 TAPEDECK_MEMBERS(Pool1dOptions, a, b, c)
 TAPEDECK_MEMBERS(Pool2dOptions, a, b, c)
 TAPEDECK_MEMBERS(Pool3dOptions, a, b, c)
-TAPEDECK_MEMBERS(FractionalOptions, a, b, c, d)
-TAPEDECK_MEMBERS(FakeQuant, a, b)
-TAPEDECK_MEMBERS(Quantize, a, b, c, d, e)
-TAPEDECK_MEMBERS(ScaleAndTranslate, a, b, c, d, e, g)
+TAPEDECK_MEMBERS(FractionalPoolOptions, a, b, c, d)
+TAPEDECK_MEMBERS(FakeQuantOptions, a, b)
+TAPEDECK_MEMBERS(QuantizeOptions, a, b, c, d, e)
+TAPEDECK_MEMBERS(ScaleAndTranslateOptions, a, b, c, d, e, g)
 TAPEDECK_MEMBERS(ScanOptions, a, b)
 TAPEDECK_MEMBERS(LstmState, a, b)
 TAPEDECK_MEMBERS(GruWeights, a, b, c, d)

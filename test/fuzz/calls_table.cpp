@@ -473,7 +473,7 @@ void add_linalg(const Adder& add) {
       x = matmul(x, conjugate_transpose(x)) + astype(eye(n, DType::f64), x.dtype());
   };
   add("banded_triangular_solve", floating, banded_triangular_solve,
-      [](Draw& d, Tensor& bands, Tensor& b, Triangular&) {
+      [](Draw& d, Tensor& bands, Tensor& b, TriangularSolveOptions&) {
         const std::int64_t n = d.in(1, 5);
         bands = d.tensor(Draw::behind(d.extents(0, 1), {d.in(1, static_cast<int>(n)), n}));
         b = d.tensor(Draw::behind(Draw::front(bands.shape(), 2), {n, d.extent()}));
@@ -493,7 +493,7 @@ void add_linalg(const Adder& add) {
     b.x = d.tensor(d.chance(70) ? a.x.shape() : Shape{3});
   });
   add("qr", trainable, qr, rectangle);
-  add("lstsq", trainable, lstsq, [](Draw& d, Tensor& a, Tensor& b, LeastSquares& o) {
+  add("lstsq", trainable, lstsq, [](Draw& d, Tensor& a, Tensor& b, LstsqOptions& o) {
     const Shape front = d.extents(0, 2);
     const std::int64_t rows = d.in(2, 4);
     a = d.tensor(Draw::behind(front, {rows, d.in(1, 3)}));
@@ -587,11 +587,12 @@ void add_linalg(const Adder& add) {
   add("irfft", floating, irfft, of_half(1));
   add("irfft2d", floating, irfft2d, of_half(2));
   add("irfft3d", floating, irfft3d, of_half(3));
-  add("matmul", trainable, matmul, [](Draw& d, Tensor& a, Tensor& b, Transposed& t) {
+  add("matmul", trainable, matmul, [](Draw& d, Tensor& a, Tensor& b, MatmulOptions& t) {
     const Shape front = d.extents(0, 2);
     const std::int64_t n = d.extent(), m = d.extent(), k = d.extent();
-    a = d.tensor(Draw::behind(front, {t.a ? k : n, t.a ? n : k}));
-    b = d.tensor(Draw::behind(d.chance(60) ? front : Shape{}, {t.b ? m : k, t.b ? k : m}));
+    a = d.tensor(Draw::behind(front, {t.transpose_a ? k : n, t.transpose_a ? n : k}));
+    b = d.tensor(
+        Draw::behind(d.chance(60) ? front : Shape{}, {t.transpose_b ? m : k, t.transpose_b ? k : m}));
   });
   add("matrix_exponential", floating, matrix_exponential, square);
   add("matrix_square_root", floating, matrix_square_root, definite);
@@ -834,7 +835,7 @@ void add_images(const Adder& add) {
   add("resize_bilinear", floating, resize_bilinear, pictures);
   add("resize_bicubic", floating, resize_bicubic, pictures);
   add("scale_and_translate", floating, scale_and_translate,
-      [pictures](Draw& d, Tensor& x, HeightWidth& size, ScaleAndTranslate& o) {
+      [pictures](Draw& d, Tensor& x, HeightWidth& size, ScaleAndTranslateOptions& o) {
         pictures(d, x, size);
         o.scale_y = d.in(1, 30) / 10.0;
         o.scale_x = d.in(1, 30) / 10.0;
@@ -877,7 +878,7 @@ void add_images(const Adder& add) {
   add("max_pool_with_argmax", floating, max_pool_with_argmax, planes);
   add("max_pool3d", floating, max_pool3d, volumes);
   add("avg_pool3d", floating, avg_pool3d, volumes);
-  const auto fractions = [](Draw& d, Tensor& x, FractionalOptions& o, Key&) {
+  const auto fractions = [](Draw& d, Tensor& x, FractionalPoolOptions& o, Key&) {
     x = image(d, d.extent());
     o.height_ratio = d.in(10, 30) / 10.0;
     o.width_ratio = d.in(10, 30) / 10.0;
@@ -904,7 +905,7 @@ void add_networks(const Adder& add) {
         channels(d, x, s, o, m, v), e = 0.1;
       });
   add("local_response_normalization", floating, local_response_normalization,
-      [](Draw& d, Tensor& x, LocalResponse&) { x = d.tensor(d.extents(1, 4)); });
+      [](Draw& d, Tensor& x, LocalResponseOptions&) { x = d.tensor(d.extents(1, 4)); });
 
   add("sparse_softmax_cross_entropy", floating, sparse_softmax_cross_entropy,
       [](Draw& d, Tensor& labels, Tensor& logits) {
@@ -975,31 +976,32 @@ void add_networks(const Adder& add) {
 
   const auto bits = [](Draw& d, int& n) { n = d.in(2, 16); };
   add("fake_quant_with_min_max_args", floating, fake_quant_with_min_max_args,
-      [bits](Draw& d, Tensor&, double& low, double& high, FakeQuant& o) {
+      [bits](Draw& d, Tensor&, double& low, double& high, FakeQuantOptions& o) {
         low = -d.in(0, 3), high = d.in(1, 3);
         bits(d, o.bits);
       });
   add("fake_quant_with_min_max_vars", floating, fake_quant_with_min_max_vars,
-      [bits](Draw& d, Tensor&, Tensor& low, Tensor& high, FakeQuant& o) {
+      [bits](Draw& d, Tensor&, Tensor& low, Tensor& high, FakeQuantOptions& o) {
         low = -abs(d.tensor({})), high = abs(d.tensor({})) + 1;
         bits(d, o.bits);
       });
   add("fake_quant_with_min_max_vars_per_channel", floating, fake_quant_with_min_max_vars_per_channel,
-      [bits](Draw& d, Tensor& x, Tensor& low, Tensor& high, FakeQuant& o) {
+      [bits](Draw& d, Tensor& x, Tensor& low, Tensor& high, FakeQuantOptions& o) {
         const std::int64_t n = d.extent();
         x = d.tensor(Draw::behind(d.extents(0, 2), {n}));
         low = -abs(d.tensor({n})), high = abs(d.tensor({n})) + 1;
         bits(d, o.bits);
       });
   add("quantize_and_dequantize", floating,
-      Form<Tensor, const Tensor&, const Tensor&, const Tensor&, const Quantize&>(quantize_and_dequantize),
-      [bits](Draw& d, Tensor&, Tensor& low, Tensor& high, Quantize& o) {
+      Form<Tensor, const Tensor&, const Tensor&, const Tensor&, const QuantizeOptions&>(
+          quantize_and_dequantize),
+      [bits](Draw& d, Tensor&, Tensor& low, Tensor& high, QuantizeOptions& o) {
         low = -abs(d.tensor({})), high = abs(d.tensor({})) + 1;
         bits(d, o.bits);
       });
   add("quantize_and_dequantize", floating,
-      Form<Tensor, const Tensor&, const Quantize&>(quantize_and_dequantize),
-      [bits](Draw& d, Tensor&, Quantize& o) { bits(d, o.bits); });
+      Form<Tensor, const Tensor&, const QuantizeOptions&>(quantize_and_dequantize),
+      [bits](Draw& d, Tensor&, QuantizeOptions& o) { bits(d, o.bits); });
 }
 
 void add_random(const Adder& add) {

@@ -25,7 +25,7 @@ void multiply() {
 }
 void multiply_transposed() {
   const td::Tensor x = td::ones({200, 200});
-  if (td::matmul(x, x, {.a = true, .b = true}).at({3, 5}) != 200) std::_Exit(2);
+  if (td::matmul(x, x, {.transpose_a = true, .transpose_b = true}).at({3, 5}) != 200) std::_Exit(2);
 }
 void multiply_doubles() {
   const td::Tensor x = td::ones({200, 200}, td::DType::f64);

@@ -45,7 +45,7 @@ struct Network {
 
 Dataset data_of(std::int64_t rows) {
   const Tensor x = random::normal({rows, 4}, {.seed = 3});
-  return Dataset({x, sum(x, {1}, true)});
+  return Dataset({x, sum(x, {1}, {.keepdims = true})});
 }
 
 Tensor squared_error(const Tensor& labels, const Tensor& predictions) {
@@ -743,11 +743,11 @@ TEST_CASE("fit does not save what it trains outside of the network", "[fit]") {
   const auto train = [&](nn::FitOptions options) {
     options.epochs = 1, options.progress = nn::FitProgress::silent;
     options.variables = {{network.kernel, gain}};
-    options.validation = Dataset({x, sum(x, 1, true)});
+    options.validation = Dataset({x, sum(x, 1, {.keepdims = true})});
     Optimizer sgd = GradientDescent({.learning_rate = 0.1});
     nn::fit(
         network, [&](const Tensor& z, const Tensor& p) { return square(z - p * gain); }, sgd,
-        Dataset({x, sum(x, 1, true)}), options);
+        Dataset({x, sum(x, 1, {.keepdims = true})}), options);
   };
   const std::string text = "fit: variable \"gain\" is trained and no part of the network";
   CHECK_THROWS_WITH(train(nn::FitOptions{.checkpoints = {{.folder = folder.path()}}}), Catch::Contains(text));

@@ -52,9 +52,9 @@ TEST_CASE("initializers have their bounds and deviations") {
 TEST_CASE("orthogonal kernels have orthonormal columns or rows") {
   const Tensor tall = init::orthogonal(2)({3, 4, 5}, kKey, DType::f64);
   const Tensor columns = reshape(tall, {12, 5});
-  CHECK(worst(matmul(columns, columns, {.a = true}), 4 * eye(5, DType::f64)) < 1e-14);
+  CHECK(worst(matmul(columns, columns, {.transpose_a = true}), 4 * eye(5, DType::f64)) < 1e-14);
   const Tensor wide = init::orthogonal()({2, 5}, kKey, DType::f64);
-  CHECK(worst(matmul(wide, wide, {.b = true}), eye(2, DType::f64)) < 1e-14);
+  CHECK(worst(matmul(wide, wide, {.transpose_b = true}), eye(2, DType::f64)) < 1e-14);
   CHECK_THROWS_WITH(init::orthogonal()({3}, kKey, DType::f32),
                     "orthogonal: the shape [3] has rank 1; it needs 2 or more");
   CHECK(worst(init::identity(3)({2, 3}, kKey, DType::f32), 3 * eye(2, 3)) == 0);
@@ -84,7 +84,7 @@ TEST_CASE("layers begin as in Keras or in PyTorch") {
 
   const nn::Lstm keras_lstm(10, 30, kKey), torch_lstm(10, 30, kKey, pytorch);
   const Tensor recurrent = slice(keras_lstm.kernel, {10, 0}, {30, 120});
-  CHECK(worst(matmul(recurrent, recurrent, {.b = true}), eye(30)) < 1e-5);
+  CHECK(worst(matmul(recurrent, recurrent, {.transpose_b = true}), eye(30)) < 1e-5);
   const nn::Lstm even(4, 4, kKey, pytorch);   // both parts of its kernel have one shape and one initializer
   CHECK(max(abs(slice(even.kernel, {0, 0}, {4, 16}) - slice(even.kernel, {4, 0}, {4, 16}))).item() > 0.1);
   CHECK(keras_lstm.forget_bias == 1);

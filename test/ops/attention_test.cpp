@@ -20,7 +20,7 @@ Tensor heads_of(const Tensor& x, std::int64_t heads) {
 Tensor by_ops(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, std::int64_t heads,
               bool causal) {
   const double depth = static_cast<double>(q.shape()[2] / heads);
-  Tensor scores = matmul(heads_of(q, heads), heads_of(k, heads), {.b = true}) / std::sqrt(depth);
+  Tensor scores = matmul(heads_of(q, heads), heads_of(k, heads), {.transpose_b = true}) / std::sqrt(depth);
   const std::int64_t ahead = k.shape()[1] - q.shape()[1];
   if (causal)
     scores = where(less_equal(arange(k.shape()[1]), reshape(arange(q.shape()[1]), {-1, 1}) + ahead), scores,

@@ -27,7 +27,7 @@ constexpr OpSamples banded_table[] = {
      .samples =
          [] {
            const auto kind = [](bool lower, bool is_transposed) {
-             return OwnedAttrs(Attrs(Triangular{lower, is_transposed}));
+             return OwnedAttrs(Attrs(TriangularSolveOptions{lower, is_transposed}));
            };
            return std::vector<Sample>{
                {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, false)},

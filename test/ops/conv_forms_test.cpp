@@ -316,9 +316,9 @@ TEST_CASE("max_pool_with_argmax tells where the largest elements are", "[pool]")
   CHECK(worst(y, max_pool2d(x, {.window = {3, 2}, .strides = {1, 2}})) == 0);
   CHECK(position.dtype() == DType::i64);
   const std::vector<std::int64_t> at = position.to_vector<std::int64_t>(),
-                                  through =
-                                      max_pool_with_argmax(x, {.window = {3, 2}, .strides = {1, 2}}, true)
-                                          .position.to_vector<std::int64_t>();
+                                  through = max_pool_with_argmax(x, {.window = {3, 2}, .strides = {1, 2}},
+                                                                 {.through_all_images = true})
+                                                .position.to_vector<std::int64_t>();
   const std::vector<double> v = x.to_vector(), largest = y.to_vector();
   for (std::size_t i = 0; i < at.size(); ++i) {
     const std::size_t image = i / (at.size() / 2);
@@ -338,7 +338,7 @@ TEST_CASE("fractional pooling has windows of two extents that cover the image", 
   const Tensor x = samples::distinct({2, 11, 7, 2});
   for (const bool pseudo : {false, true})
     for (const bool overlapping : {false, true}) {
-      const FractionalOptions options{1.5, 1.3, pseudo, overlapping};
+      const FractionalPoolOptions options{1.5, 1.3, pseudo, overlapping};
       const Fractional most = fractional_max_pool(x, options, {5}),
                        average = fractional_avg_pool(x, options, {5});
       REQUIRE(most.y.shape() == Shape{2, 7, 5, 2});

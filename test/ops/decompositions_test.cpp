@@ -18,12 +18,12 @@ using namespace tapedeck::test;
 namespace {
 
 Tensor unit(std::int64_t n) { return eye(n, DType::f64); }
-Tensor gram(const Tensor& x) { return matmul(x, x, {.a = true}); }
+Tensor gram(const Tensor& x) { return matmul(x, x, {.transpose_a = true}); }
 Tensor random_matrix(std::int64_t m, std::int64_t n) { return random::normal({m, n}, {11}, DType::f64); }
 Tensor random_complex(std::int64_t m, std::int64_t n) {
   return complex(random_matrix(m, n), random::normal({m, n}, {12}, DType::f64));
 }
-Tensor complex_gram(const Tensor& x) { return matmul(conj(x), x, {.a = true}); }
+Tensor complex_gram(const Tensor& x) { return matmul(conj(x), x, {.transpose_a = true}); }
 /// The largest absolute difference.
 double farthest(const Tensor& x, const Tensor& y) { return x.size() == 0 ? 0 : max(abs(x - y)).item(); }
 Tensor as_row_of(const Tensor& x) { return expand_dims(x, 0); }
@@ -40,7 +40,7 @@ TEST_CASE("factors of matrices of any form", "[decompositions]") {
     INFO(m << " x " << n);
     const Tensor x = random_matrix(m, n);
     for (const bool full : {false, true}) {
-      const Qr f = qr(x, full);
+      const Qr f = qr(x, {.full = full});
       CHECK(f.q.shape() == Shape{m, full ? m : std::min(m, n)});
       CHECK(worst(matmul(f.q, f.r), x) < 1e-13);
       CHECK(worst(gram(f.q), unit(f.q.shape()[1])) < 1e-13);
@@ -48,11 +48,11 @@ TEST_CASE("factors of matrices of any form", "[decompositions]") {
         for (std::int64_t j = 0; j < std::min(i, n); ++j)
           CHECK(f.r.at({i, j}) == 0);
 
-      const Svd d = svd(x, full);
+      const Svd d = svd(x, {.full = full});
       CHECK(d.u.shape() == Shape{m, full ? m : std::min(m, n)});
       CHECK(d.vh.shape() == Shape{full ? n : std::min(m, n), n});
       CHECK(worst(gram(d.u), unit(d.u.shape()[1])) < 1e-13);
-      CHECK(worst(matmul(d.vh, d.vh, {.b = true}), unit(d.vh.shape()[0])) < 1e-13);
+      CHECK(worst(matmul(d.vh, d.vh, {.transpose_b = true}), unit(d.vh.shape()[0])) < 1e-13);
       const std::int64_t k = std::min(m, n);
       CHECK(worst(matmul(slice(d.u, {0, 0}, {m, k}) * expand_dims(d.s, 0), slice(d.vh, {0, 0}, {k, n})), x) <
             1e-13);
@@ -72,7 +72,7 @@ TEST_CASE("factors of matrices of any form", "[decompositions]") {
   for (std::size_t i = 0; i < 40; ++i)
     for (std::size_t j = 0; j < 40; ++j)
       symmetric[i * 40 + j] = v[std::max(i, j) * 40 + std::min(i, j)];
-  CHECK(worst(matmul(e.vectors * expand_dims(e.values, 0), e.vectors, {.b = true}),
+  CHECK(worst(matmul(e.vectors * expand_dims(e.values, 0), e.vectors, {.transpose_b = true}),
               tensor(symmetric, {40, 40})) < 1e-13);
   CHECK(worst(gram(e.vectors), unit(40)) < 1e-13);
 }
@@ -91,13 +91,13 @@ TEST_CASE("factors of complex matrices of any form", "[decompositions][complex]"
     const Tensor x = random_complex(m, n);
     const std::int64_t k = std::min(m, n);
     for (const bool full : {false, true}) {
-      const Qr f = qr(x, full);
+      const Qr f = qr(x, {.full = full});
       CHECK(farthest(matmul(f.q, f.r), x) < 1e-13);
       CHECK(farthest(complex_gram(f.q), unit_of(f.q.shape()[1])) < 1e-13);
       CHECK(farthest(f.r, triu(f.r)) == 0);
       CHECK(farthest(imag(diagonal(f.r)), zeros({k}, DType::f64)) == 0);
 
-      const Svd d = svd(x, full);
+      const Svd d = svd(x, {.full = full});
       CHECK(d.s.dtype() == DType::f64);
       CHECK(farthest(complex_gram(d.u), unit_of(d.u.shape()[1])) < 1e-13);
       CHECK(farthest(matmul(d.vh, conjugate_transpose(d.vh)), unit_of(d.vh.shape()[0])) < 1e-13);
@@ -213,7 +213,7 @@ TEST_CASE("factors of what is not finite are NaN", "[decompositions]") {
         is_complex ? complex(samples::spd({2, 4, 4}), tensor(v, {2, 4, 4})) : tensor(v, {2, 4, 4});
     const Qr f = qr(x);
     const Eigh e = eigh(x);
-    const Svd d = svd(x, true);
+    const Svd d = svd(x, {.full = true});
     for (const Tensor& y : {f.q, f.r, e.values, e.vectors, d.u, d.s, d.vh, pinv(x)}) {
       const std::vector<Tensor> each = unstack(y);
       for (const double element : abs(each[0]).to_vector())
@@ -229,8 +229,9 @@ TEST_CASE("eigenvalues that are equal take no part in the gradient of the vector
   tape.watch(x);
   const Eigh e = eigh(x);
   // v diag(w²) vᵀ = x²; between the equal values, at [1, 0], the gradient would be 24.
-  const Tensor y = sum(matmul(e.vectors * expand_dims(square(e.values), 0), e.vectors, {.b = true}) *
-                       samples::f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
+  const Tensor y =
+      sum(matmul(e.vectors * expand_dims(square(e.values), 0), e.vectors, {.transpose_b = true}) *
+          samples::f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
   CHECK(worst(tape.gradient(y, x).dense(), samples::f64({{4, 0, 0}, {0, 20, 0}, {70, 98, 90}})) < 1e-12);
 }
 
@@ -254,14 +255,14 @@ TEST_CASE("least squares of any form and rank", "[decompositions]") {
       tensor(std::vector<double>{0.05555555555555556, 0.14444444444444443, 0.12222222222222222}, {3, 1});
   const Tensor wide = samples::f64({{1, 4, 3}, {5, 6, 7}});
   for (const bool fast : {true, false}) {
-    const LeastSquares options{.fast = fast}, damped{.l2 = 0.5, .fast = fast};
+    const LstsqOptions options{.fast = fast}, damped{.l2 = 0.5, .fast = fast};
     CHECK(worst(lstsq(tall, b3, options), best) < 1e-12);
     CHECK(worst(lstsq(wide, b2, options), shortest) < 1e-12);
     for (const auto& [a, b] : {std::pair(tall, b3), std::pair(wide, b2)})
-      CHECK(worst(lstsq(a, b, damped), solve(gram(a) + 0.5 * unit(a.shape()[1]), matmul(a, b, {.a = true}))) <
-            1e-12);
+      CHECK(worst(lstsq(a, b, damped),
+                  solve(gram(a) + 0.5 * unit(a.shape()[1]), matmul(a, b, {.transpose_a = true}))) < 1e-12);
     for (const Tensor& a : {samples::uniform({2, 9, 4}, -1, 1), samples::uniform({3, 7}, -1, 1)})
-      for (const LeastSquares& o : {options, damped})
+      for (const LstsqOptions& o : {options, damped})
         CHECK(check_gradients([&](const std::vector<Tensor>& x) { return lstsq(x[0], x[1], o); },
                               {a, samples::uniform({a.shape()[a.ndim() - 2], 2}, -1, 1)}));
   }
@@ -279,8 +280,8 @@ TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
   {
     GradientTape tape({.persistent = true});
     tape.watch(x);
-    const Qr f = qr(x, true);
-    const Svd d = svd(x, true);
+    const Qr f = qr(x, {.full = true});
+    const Svd d = svd(x, {.full = true});
     CHECK_THROWS_WITH(tape.gradient(f.r, x),
                       "qr: the gradient of full factors is not defined for more rows than columns: x is "
                       "f64[4,3]; use full = false");

@@ -222,7 +222,7 @@ TEST_CASE("functions made of ops compute halves in f32, and round once", "[half]
   using F = std::function<Tensor(const Tensor&)>;
   const std::pair<const char*, F> functions[] = {
       {"variance", [](const Tensor& t) { return variance(t); }},
-      {"stddev", [](const Tensor& t) { return stddev(t, 1, true, 1); }},
+      {"stddev", [](const Tensor& t) { return stddev(t, 1, {.keepdims = true, .correction = 1}); }},
       {"norm 1", [](const Tensor& t) { return norm(t, 1, 0); }},
       {"norm 3", [](const Tensor& t) { return norm(t, 3, 1); }},
       {"norm 1/2", [](const Tensor& t) { return norm(t, 0.5, 1); }},

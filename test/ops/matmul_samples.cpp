@@ -8,7 +8,7 @@ namespace {
 
 using namespace samples;
 
-OwnedAttrs flags(bool a, bool b) { return Attrs(Transposed{a, b}); }
+OwnedAttrs flags(bool a, bool b) { return Attrs(MatmulOptions{a, b}); }
 
 constexpr OpSamples matmul_table[] = {
     {.op = "matmul",

@@ -29,9 +29,9 @@ Tensor with_last_two_swapped(const Tensor& x) {
 }
 
 // Σₖ a[…, i, k] b[…, k, j] by broadcasting, without BLAS.
-Tensor by_definition(const Tensor& a, const Tensor& b, Transposed t) {
-  const Tensor left = expand_dims(t.a ? with_last_two_swapped(a) : a, -1);    // […, m, k, 1]
-  const Tensor right = expand_dims(t.b ? with_last_two_swapped(b) : b, -3);   // […, 1, k, n]
+Tensor by_definition(const Tensor& a, const Tensor& b, MatmulOptions t) {
+  const Tensor left = expand_dims(t.transpose_a ? with_last_two_swapped(a) : a, -1);    // […, m, k, 1]
+  const Tensor right = expand_dims(t.transpose_b ? with_last_two_swapped(b) : b, -3);   // […, 1, k, n]
   return sum(left * right, -2);
 }
 
@@ -42,7 +42,7 @@ Shape joined(const Shape& batch, std::int64_t rows, std::int64_t columns) {
   return s;
 }
 
-constexpr Transposed kAllFlags[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+constexpr MatmulOptions kAllFlags[] = {{false, false}, {false, true}, {true, false}, {true, true}};
 
 }   // namespace
 
@@ -52,10 +52,10 @@ TEST_CASE("matrix products of all sizes and transpositions", "[matmul]") {
                                    {37, 1, 37},     {64, 64, 64}, {3, 70, 130}, {300, 40, 20}, {130, 270, 61},
                                    {1, 1030, 1100}, {700, 7, 300}};   // the last run on oneDNN in f32
   for (const auto& [m, n, k] : sizes)
-    for (const Transposed t : kAllFlags) {
-      INFO(m << " × " << n << " × " << k << ", transposed " << t.a << t.b);
-      const Tensor a = samples::uniform(t.a ? Shape{k, m} : Shape{m, k}, -1, 1),
-                   b = samples::uniform(t.b ? Shape{n, k} : Shape{k, n}, -1, 1, 1);
+    for (const MatmulOptions t : kAllFlags) {
+      INFO(m << " × " << n << " × " << k << ", transposed " << t.transpose_a << t.transpose_b);
+      const Tensor a = samples::uniform(t.transpose_a ? Shape{k, m} : Shape{m, k}, -1, 1),
+                   b = samples::uniform(t.transpose_b ? Shape{n, k} : Shape{k, n}, -1, 1, 1);
       const Tensor y = by_definition(a, b, t);
       CHECK(worst(matmul(a, b, t), y) < 1e-15 * static_cast<double>(k + 100));
       CHECK(worst(matmul(astype(a, DType::f32), astype(b, DType::f32), t), y) <
@@ -72,10 +72,10 @@ TEST_CASE("batches of matrices broadcast", "[matmul]") {
       } catch (const ShapeError&) {
         continue;
       }
-      for (const Transposed t : kAllFlags) {
-        INFO(to_string(p) << " and " << to_string(q) << ", transposed " << t.a << t.b);
-        const Tensor a = samples::uniform(joined(p, t.a ? 5 : 3, t.a ? 3 : 5), -1, 1),
-                     b = samples::uniform(joined(q, t.b ? 2 : 5, t.b ? 5 : 2), -1, 1, 1);
+      for (const MatmulOptions t : kAllFlags) {
+        INFO(to_string(p) << " and " << to_string(q) << ", transposed " << t.transpose_a << t.transpose_b);
+        const Tensor a = samples::uniform(joined(p, t.transpose_a ? 5 : 3, t.transpose_a ? 3 : 5), -1, 1),
+                     b = samples::uniform(joined(q, t.transpose_b ? 2 : 5, t.transpose_b ? 5 : 2), -1, 1, 1);
         CHECK(worst(matmul(a, b, t), by_definition(a, b, t)) < 1e-14);
       }
     }
@@ -85,7 +85,7 @@ TEST_CASE("products with nothing in them", "[matmul]") {
   CHECK(matmul(zeros({3, 0}), zeros({0, 2})).to_vector() == std::vector<double>(6, 0));
   CHECK(matmul(zeros({2, 3, 0}), zeros({0, 2})).to_vector() == std::vector<double>(12, 0));
   CHECK(matmul(zeros({0, 3}), zeros({3, 2})).shape() == Shape{0, 2});
-  CHECK(matmul(zeros({3, 2}), zeros({0, 2}), {.b = true}).shape() == Shape{3, 0});
+  CHECK(matmul(zeros({3, 2}), zeros({0, 2}), {.transpose_b = true}).shape() == Shape{3, 0});
   CHECK(matmul(zeros({0, 2, 3}), zeros({3, 4})).shape() == Shape{0, 2, 4});
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("matmul does not depend on the number of threads, and leaves BLAS's as
 TEST_CASE("what matmul refuses", "[matmul][errors]") {
   CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({4, 5})),
                     "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
-  CHECK_THROWS_WITH(matmul(zeros({3, 2}), zeros({2, 5}), {.a = true}),
+  CHECK_THROWS_WITH(matmul(zeros({3, 2}), zeros({2, 5}), {.transpose_a = true}),
                     "matmul: inner dimensions differ: a is f32[3,2], b is f32[2,5]");
   CHECK_THROWS_WITH(matmul(zeros({3}), zeros({3, 5})),
                     "matmul: takes tensors of rank 2 or more; tensordot(a, b, 1) takes vectors, too: a is "

@@ -23,7 +23,7 @@ TEST_CASE("softmax of rows of every length agrees with its definition", "[nn]") 
   for (const std::int64_t n : {1, 2, 7, 8, 10, 16, 17, 37, 1000}) {
     INFO("rows of " << n);
     const Tensor x = samples::uniform({5, n}, -4, 4);
-    const Tensor e = exp(x), total = sum(e, -1, true);
+    const Tensor e = exp(x), total = sum(e, -1, {.keepdims = true});
     CHECK(worst(softmax(x), e / total) < 1e-15);
     CHECK(worst(log_softmax(x), x - log(total)) < 2e-14);
     CHECK(worst(softmax(astype(x, DType::f32)), e / total) < 2e-7);
@@ -37,8 +37,8 @@ TEST_CASE("softmax of rows of every length agrees with its definition", "[nn]") 
 TEST_CASE("softmax along any axis", "[nn]") {
   const Tensor x = samples::uniform({3, 4, 5}, -4, 4), e = exp(x);
   for (const int axis : {0, 1, 2, -1, -2, -3}) {
-    CHECK(worst(softmax(x, axis), e / sum(e, axis, true)) < 1e-15);
-    CHECK(worst(log_softmax(x, axis), log(e / sum(e, axis, true))) < 1e-14);
+    CHECK(worst(softmax(x, axis), e / sum(e, axis, {.keepdims = true})) < 1e-15);
+    CHECK(worst(log_softmax(x, axis), log(e / sum(e, axis, {.keepdims = true}))) < 1e-14);
   }
   CHECK(softmax(zeros({0, 3})).shape() == Shape{0, 3});
   CHECK(softmax(zeros({3, 0})).shape() == Shape{3, 0});

@@ -34,7 +34,8 @@ TEST_CASE("layer_norm gives rows of mean 0 and variance 1", "[norm]") {
     if (n == 1) continue;   // variance 0
     CHECK(worst(mean(y, -1), zeros({5})) < 1e-14);
     CHECK(worst(mean(square(y), -1), ones({5})) < 1e-13);
-    const Tensor centred = x - mean(x, -1, true), expected = centred / sqrt(mean(square(centred), -1, true));
+    const Tensor centred = x - mean(x, -1, {.keepdims = true}),
+                 expected = centred / sqrt(mean(square(centred), -1, {.keepdims = true}));
     CHECK(worst(y, expected) < 1e-14);
     CHECK(worst(layer_norm(astype(x, DType::f32), ones({n}), zeros({n}), 0), expected) < 1e-5);
   }

@@ -30,7 +30,7 @@ static_assert(assignable<Tensor&, Tensor> && assignable<Tensor&, const Tensor&>)
 static_assert(!assignable<Tensor, Tensor> && !assignable<Tensor, const Tensor&>);
 static_assert(updatable<Tensor&> && !updatable<Tensor> && !updatable<const Tensor&>);
 // A variable's value may change through a const handle; which cell a handle refers to may not.
-static_assert(updatable<const Variable&> && assignable<const Variable&, Tensor>);
+static_assert(updatable<const Variable&> && !assignable<Variable&, Tensor> && !assignable<Variable&, double>);
 static_assert(assignable<Variable&, Variable> && !assignable<const Variable&, Variable>);
 static_assert(std::is_nothrow_move_assignable_v<Tensor> && std::is_nothrow_move_assignable_v<Variable>);
 static_assert(sizeof(Tensor) == sizeof(void*) && sizeof(Operand) == 2 * sizeof(void*));
@@ -220,14 +220,15 @@ TEST_CASE("gradients flow through updates of tensors", "[operators][tape]") {
   }
 }
 
-TEST_CASE("w = tensor assigns, w = v makes a handle of the same cell", "[operators][variable]") {
+TEST_CASE("assign and update change the value, w = v makes a handle of the same cell",
+          "[operators][variable]") {
   Variable w(tensor({1.0, 2.0})), v(tensor({5.0, 6.0}));
   const Variable handle = w;
-  w = tensor({3.0, 4.0});
+  w.assign(tensor({3.0, 4.0}));
   CHECK(values(handle) == Values{3, 4});
-  handle = tensor({1.0, 1.0}) * 2;
-  CHECK(values(w) == Values{2, 2});
-  handle = v.value();
+  handle.update([](const Tensor& value) { return 2 * value; });
+  CHECK(values(w) == Values{6, 8});
+  handle.assign(v);
   CHECK(values(w) == Values{5, 6});
   CHECK_FALSE(w == v);
   w = v;
@@ -248,6 +249,16 @@ TEST_CASE("w = tensor assigns, w = v makes a handle of the same cell", "[operato
   CHECK(b.weights == w);
 }
 
+TEST_CASE("update reads the variable, and its function is not recorded", "[operators][variable]") {
+  const Variable w(tensor(3.0), {.name = "w"});
+  GradientTape tape({.persistent = true});
+  const std::size_t before = tape.size();
+  w.update([](const Tensor& value) { return value * value; });
+  CHECK(w.value().item() == 9);
+  CHECK(tape.size() == before);
+  CHECK(tape.gradient(w * w, w).dense().item() == 18);
+}
+
 TEST_CASE("an update of a variable that does not fit changes nothing", "[operators][variable][errors]") {
   const Variable w(full({kMany}, 3), {.name = "w"}), n(tensor({2, 4}));
   CHECK(message_of([&] {
@@ -255,11 +266,16 @@ TEST_CASE("an update of a variable that does not fit changes nothing", "[operato
         }) == R"(+=: variable "w" is f32[4096], the value is f32[2,4096])");
   CHECK(message_of([&] { w *= f64(2.0); }) ==
         R"(*=: variable "w" is f32[4096], the value is f64[4096]; use astype)");
-  CHECK(message_of([&] { w = zeros({2}); }) == R"(assign: variable "w" is f32[4096], the value is f32[2])");
+  CHECK(message_of([&] { w.assign(zeros({2})); }) ==
+        R"(assign: variable "w" is f32[4096], the value is f32[2])");
+  CHECK(message_of([&] { w.update([](const Tensor& value) { return sum(value); }); }) ==
+        R"(update: variable "w" is f32[4096], the value is f32[])");
+  CHECK(message_of([&] { w.update({}); }) == R"(update: the function for variable "w" is empty)");
+  CHECK_THROWS_AS(w.update([](const Tensor&) -> Tensor { throw ArgumentError("no"); }), ArgumentError);
   CHECK_THROWS_AS(w -= zeros({3}), ShapeError);
   CHECK_THROWS_AS(n /= 2, DTypeError);
   CHECK_THROWS_AS(n *= 0.5, DTypeError);
-  CHECK_THROWS_AS(w = Tensor(), ArgumentError);
+  CHECK_THROWS_AS(w.assign(Tensor()), ArgumentError);
   CHECK_THROWS_AS(w += Tensor(), ArgumentError);
   {
     const NumericsCheck check;   // complains after the kernel has run

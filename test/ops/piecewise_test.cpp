@@ -134,8 +134,8 @@ TEST_CASE("second derivatives leave out what only zeros would come through", "[p
   REQUIRE(second[0].defined());
   CHECK(second[0].dense().shape() == x.shape());
   CHECK(max(abs(second[0].dense())).item() == 0);
-  const Tensor y = matmul(x, w), mask = astype(equal(y, min(y, {1}, true)), DType::f64);
-  CHECK(max(abs(second[1].dense() - matmul(v, mask, {.a = true}))).item() < 1e-14);
+  const Tensor y = matmul(x, w), mask = astype(equal(y, min(y, {1}, {.keepdims = true})), DType::f64);
+  CHECK(max(abs(second[1].dense() - matmul(v, mask, {.transpose_a = true}))).item() < 1e-14);
 }
 
 TEST_CASE("ops of many inputs stay in a pass that leaves out zeros", "[piecewise]") {

@@ -125,7 +125,7 @@ constexpr OpSamples reduce_table[] = {
            const Tensor some = distinct({3, 37, 2}), ties = f64({{1, 3, 3}, {2, 2, 2}, {5, -1, 0}});
            return std::vector<Sample>{
                {.inputs = {f64(2), f64(2)}, .attrs = over(0)},
-               {.inputs = {some, max(some, {0, 2}, true)}, .attrs = over(0b101, true)},
+               {.inputs = {some, max(some, {0, 2}, {.keepdims = true})}, .attrs = over(0b101, true)},
                {.inputs = {some, max(some, {1})}, .attrs = over(0b010)},
                {.inputs = {some, max(some, {0})}, .attrs = over(0b100)},
                {.inputs = {ties, f64({3, 2, 5})},

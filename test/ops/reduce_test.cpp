@@ -117,18 +117,18 @@ TEST_CASE("axes may be any set, from either end", "[reduce]") {
   CHECK(sum(x, {0, 2}).to_vector() ==
         std::vector<double>{300, 308, 316, 324, 332, 460, 468, 476, 484, 492, 620, 628, 636, 644, 652});
   CHECK(sum(x, {-2, 0}).shape() == Shape{3, 5});
-  CHECK(sum(x, {1, 3}, true).shape() == Shape{2, 1, 4, 1});
+  CHECK(sum(x, {1, 3}, {.keepdims = true}).shape() == Shape{2, 1, 4, 1});
   CHECK(sum(x, {1, 3}).to_vector() == std::vector<double>{330, 405, 480, 555, 1230, 1305, 1380, 1455});
   CHECK(sum(x).item() == 7140);
-  CHECK(sum(x, {}, true).shape() == Shape{1, 1, 1, 1});
+  CHECK(sum(x, {}, {.keepdims = true}).shape() == Shape{1, 1, 1, 1});
   CHECK(mean(x, {0, 1, 2, 3}).item() == 59.5);
   CHECK(max(x, {0, 3}).to_vector() ==
         std::vector<double>{64, 69, 74, 79, 84, 89, 94, 99, 104, 109, 114, 119});
-  CHECK(argmax(x, -3, true).shape() == Shape{2, 1, 4, 5});
+  CHECK(argmax(x, -3, {.keepdims = true}).shape() == Shape{2, 1, 4, 5});
   CHECK(min(x, {0, 3}).to_vector() == std::vector<double>{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55});
   CHECK(worst(logsumexp(x, {0, 2}), log(sum(exp(x), {0, 2}))) < 1e-13);
-  CHECK(logsumexp(x, {0, 2}, true).shape() == Shape{1, 3, 1, 5});
-  CHECK(prod(x, {1, 3}, true).shape() == Shape{2, 1, 4, 1});
+  CHECK(logsumexp(x, {0, 2}, {.keepdims = true}).shape() == Shape{1, 3, 1, 5});
+  CHECK(prod(x, {1, 3}, {.keepdims = true}).shape() == Shape{2, 1, 4, 1});
   CHECK(prod(slice(x, {0, 0, 0, 1}, {1, 1, 2, 2}), {0, 1, 2}).to_vector() == std::vector<double>{6, 14});
 }
 
@@ -156,10 +156,10 @@ TEST_CASE("no axes, no elements, rank 0", "[reduce]") {
   CHECK(logsumexp(empty, 0).shape() == Shape{0, 3});
   CHECK(any(empty > 0).item() == 0);
   CHECK(all(empty > 0).item() == 1);
-  for (Tensor (*f)(const Tensor&, const Axes&, bool) : {prod, logsumexp}) {
+  for (Tensor (*f)(const Tensor&, const Axes&, ReduceOptions) : {prod, logsumexp}) {
     GradientTape tape;
     tape.watch(empty);
-    CHECK(tape.gradient(f(empty, 1, false), empty).dense().shape() == Shape{2, 0, 3});
+    CHECK(tape.gradient(f(empty, 1, {}), empty).dense().shape() == Shape{2, 0, 3});
   }
   CHECK(argmax(empty, 2).shape() == Shape{2, 0});
 }
@@ -247,7 +247,7 @@ TEST_CASE("the product of the others agrees with its definition for rows of ever
       const Tensor x = astype(1 + samples::uniform({3, n}, -1, 1) / std::sqrt(static_cast<double>(n)), dtype);
       GradientTape tape;
       tape.watch(x);
-      const Tensor y = prod(x, 1, true);
+      const Tensor y = prod(x, 1, {.keepdims = true});
       INFO(n << " of " << name_of(dtype));
       CHECK(worst(tape.gradient(y, x).dense(), y / x) < (dtype == DType::f32 ? 2e-4 : 1e-12));
     }
@@ -276,9 +276,9 @@ TEST_CASE("logsumexp is the same, recorded or not, and keeps its second output t
   for (const Axes& axes : {Axes(), Axes(0), Axes(1), Axes({0, 2}), Axes({1, 2})}) {
     GradientTape tape;
     tape.watch(x);
-    const Tensor y = logsumexp(x, axes, true);
+    const Tensor y = logsumexp(x, axes, {.keepdims = true});
     CHECK(worst(tape.gradient(y, x).dense(), exp(x - y)) < 1e-15);
-    CHECK(same_bits(y, logsumexp(x, axes, true)));
+    CHECK(same_bits(y, logsumexp(x, axes, {.keepdims = true})));
   }
 }
 
@@ -380,9 +380,9 @@ TEST_CASE("derivatives of norms over no elements are 0", "[reduce]") {
 // As NumPy's var with ddof: 1 / 0 and 0 / 0.
 TEST_CASE("the divisor of a variance is 0 or more", "[reduce]") {
   const Tensor x = tensor({{1.0, 3.0}, {2.0, 2.0}}, DType::f64);
-  CHECK(variance(x, 1, false, 1).to_vector() == std::vector<double>{2, 0});
+  CHECK(variance(x, 1, {.correction = 1}).to_vector() == std::vector<double>{2, 0});
   for (const double correction : {2.0, 3.0}) {
-    const std::vector<double> v = variance(x, 1, false, correction).to_vector();
+    const std::vector<double> v = variance(x, 1, {.correction = correction}).to_vector();
     CHECK(v[0] == kInf);
     CHECK(std::isnan(v[1]));
   }
@@ -393,17 +393,19 @@ TEST_CASE("axes 0 and -1 of a tensor without axes are its only element", "[reduc
   const Tensor x = tensor(-2.5, DType::f64);
   for (const int axis : {0, -1})
     for (const bool keepdims : {false, true}) {
-      for (Tensor (*f)(const Tensor&, const Axes&, bool) : {sum, prod, mean, max, min, logsumexp, median}) {
-        CHECK(f(x, axis, keepdims).item() == -2.5);
-        CHECK(f(x, axis, keepdims).ndim() == 0);
-        CHECK(grad([&](const Tensor& t) { return f(t, axis, keepdims); }, x).dense().item() == 1);
+      for (Tensor (*f)(const Tensor&, const Axes&, ReduceOptions) :
+           {sum, prod, mean, max, min, logsumexp, median}) {
+        CHECK(f(x, axis, {.keepdims = keepdims}).item() == -2.5);
+        CHECK(f(x, axis, {.keepdims = keepdims}).ndim() == 0);
+        CHECK(grad([&](const Tensor& t) { return f(t, axis, {.keepdims = keepdims}); }, x).dense().item() ==
+              1);
       }
-      for (Tensor (*f)(const Tensor&, int, bool) : {argmax, argmin})
-        CHECK(f(x, axis, keepdims).item<std::int64_t>() == 0);
-      CHECK(norm(x, 2, axis, keepdims).item() == 2.5);
-      CHECK(variance(x, axis, keepdims).item() == 0);
-      CHECK(count_nonzero(x, axis, keepdims).item<std::int64_t>() == 1);
-      CHECK(any(x > 0, axis, keepdims).item<bool>() == false);
+      for (Tensor (*f)(const Tensor&, int, ReduceOptions) : {argmax, argmin})
+        CHECK(f(x, axis, {.keepdims = keepdims}).item<std::int64_t>() == 0);
+      CHECK(norm(x, 2, axis, {.keepdims = keepdims}).item() == 2.5);
+      CHECK(variance(x, axis, {.keepdims = keepdims}).item() == 0);
+      CHECK(count_nonzero(x, axis, {.keepdims = keepdims}).item<std::int64_t>() == 1);
+      CHECK(any(x > 0, axis, {.keepdims = keepdims}).item<bool>() == false);
       CHECK(squeeze(x, axis).item() == -2.5);
       CHECK(reverse(x, axis).item() == -2.5);
     }

@@ -104,34 +104,35 @@ TEST_CASE("cases: gather in batches, updates and sequences", "[cases][order]") {
 TEST_CASE("variance, deviation, norms and median", "[order]") {
   const Tensor x = matrix({{1, 2, 4, 9}, {-3, 5, 0, 1}});
   CHECK(close(variance(x, 1), f64({9.5, 8.1875}), 1e-14));   // np.var(x, axis=1)
-  CHECK(close(variance(x, 1, true, 1), reshape(f64({12.666666666666666, 10.916666666666666}), {2, 1}),
+  CHECK(close(variance(x, 1, {.keepdims = true, .correction = 1}),
+              reshape(f64({12.666666666666666, 10.916666666666666}), {2, 1}),
               1e-14));                                                      // np.var(x, axis=1, ddof=1)
   CHECK(close(stddev(x), tensor(3.3888604279314896, DType::f64), 1e-14));   // np.std(x)
   CHECK(close(norm(x, 1, 0), f64({4, 7, 4, 10}), 0));   // np.linalg.norm(x, 1, axis=0), and so on
   CHECK(close(norm(x, 2), tensor(11.704699910719626, DType::f64), 1e-14));   // np.linalg.norm(x, 'fro')
   CHECK(close(norm(x, kInf, 1), f64({9, 5}), 0));
   CHECK(close(norm(x, -kInf, 1), f64({1, 0}), 0));
-  CHECK(close(norm(x, 0, 1, true), reshape(f64({4, 3}), {2, 1}), 0));
+  CHECK(close(norm(x, 0, 1, {.keepdims = true}), reshape(f64({4, 3}), {2, 1}), 0));
   CHECK(close(norm(x, 3, 1), f64({9.29090721090254, 5.348481241239363}), 1e-14));
   CHECK(close(count_nonzero(x, 0), f64({2, 2, 1, 2}), 0));
   CHECK(count_nonzero(tensor({0, 1, 1}, DType::boolean)).item() == 2);
   CHECK(close(median(x, 1), f64({3, 0.5}), 0));   // np.median(x, axis=1)
   CHECK(median(f64({5, 1, 3})).item() == 3);
   CHECK(std::isnan(median(f64({5, kNaN, 3})).item()));
-  CHECK(close(median(x, Axes{0, 1}, true), reshape(f64({1.5}), {1, 1}), 0));
-  for (const auto& f :
-       std::vector<TensorFunction>{[](const std::vector<Tensor>& t) { return variance(t[0], 0, true); },
-                                   [](const std::vector<Tensor>& t) { return stddev(t[0], 1); },
-                                   [](const std::vector<Tensor>& t) { return norm(t[0], 3, 1); },
-                                   [](const std::vector<Tensor>& t) { return median(t[0], 1); }})
+  CHECK(close(median(x, Axes{0, 1}, {.keepdims = true}), reshape(f64({1.5}), {1, 1}), 0));
+  for (const auto& f : std::vector<TensorFunction>{
+           [](const std::vector<Tensor>& t) { return variance(t[0], 0, {.keepdims = true}); },
+           [](const std::vector<Tensor>& t) { return stddev(t[0], 1); },
+           [](const std::vector<Tensor>& t) { return norm(t[0], 3, 1); },
+           [](const std::vector<Tensor>& t) { return median(t[0], 1); }})
     CHECK(check_gradients(f, {matrix({{1, 2, 4, 9}, {-3, 5, 0.5, 1.5}})}));
 }
 
 TEST_CASE("sorting: long rows, NaN, signs of zero, other axes", "[order]") {
   const Tensor nan = f64({2, kNaN, -kInf, kInf, -0.0, 0.0, -1});
-  CHECK(close(sort(nan), f64({-kInf, -1, 0, 0, 2, kInf, kNaN}), 0));    // np.sort
-  CHECK(close(argsort(nan), f64({2, 6, 4, 5, 0, 3, 1}), 0));            // np.argsort(kind='stable')
-  CHECK(close(argsort(nan, 0, true), f64({1, 3, 0, 4, 5, 6, 2}), 0));   // NaN is the largest
+  CHECK(close(sort(nan), f64({-kInf, -1, 0, 0, 2, kInf, kNaN}), 0));   // np.sort
+  CHECK(close(argsort(nan), f64({2, 6, 4, 5, 0, 3, 1}), 0));           // np.argsort(kind='stable')
+  CHECK(close(argsort(nan, 0, {.descending = true}), f64({1, 3, 0, 4, 5, 6, 2}), 0));   // NaN is the largest
   for (const DType dtype : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8})
     for (const std::int64_t n : {1, 2, 37, 399, 400, 5000})
       for (const bool descending : {false, true}) {
@@ -153,8 +154,8 @@ TEST_CASE("sorting: long rows, NaN, signs of zero, other axes", "[order]") {
           for (std::size_t i = 0; i < width; ++i)
             values[row * width + i] = value(at[row * width + i]);
         }
-        CHECK(close(sort(x, -1, descending), tensor(values, x.shape()), 0));
-        CHECK(close(argsort(x, -1, descending), tensor(at, x.shape()), 0));
+        CHECK(close(sort(x, -1, {.descending = descending}), tensor(values, x.shape()), 0));
+        CHECK(close(argsort(x, -1, {.descending = descending}), tensor(at, x.shape()), 0));
         if (!descending) {
           CHECK(close(nth_element(x, n / 3),
                       strided_slice(tensor(values, x.shape()), {Slice::ellipsis, n / 3}), 0));

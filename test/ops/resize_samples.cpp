@@ -12,7 +12,7 @@ using namespace samples;
 template <class T> OwnedAttrs resized(const T& resize_table, HeightWidth from, HeightWidth to, Align align) {
   return Attrs(resizing(resize_table, from, to, align));
 }
-OwnedAttrs scaled(const ScaleAndTranslate& o, HeightWidth from, HeightWidth to) {
+OwnedAttrs scaled(const ScaleAndTranslateOptions& o, HeightWidth from, HeightWidth to) {
   return Attrs(resizing(o, from, to));
 }
 

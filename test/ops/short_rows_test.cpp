@@ -123,7 +123,7 @@ TEST_CASE("one gradient of two along short rows is enough", "[short_rows]") {
     GradientTape tape;
     tape.watch(x);
     const Tensor g = tape.gradient(a * b, x).dense();
-    CHECK(same_bits(g, x.shape() == a.shape() ? whole(b, a.shape()) : sum(a, {1}, true)));
+    CHECK(same_bits(g, x.shape() == a.shape() ? whole(b, a.shape()) : sum(a, {1}, {.keepdims = true})));
   }
 }
 

@@ -34,7 +34,7 @@ constexpr OpSamples solve_table[] = {
      .samples =
          [] {
            const auto kind = [](bool lower, bool is_transposed) {
-             return OwnedAttrs(Attrs(Triangular{lower, is_transposed}));
+             return OwnedAttrs(Attrs(TriangularSolveOptions{lower, is_transposed}));
            };
            return std::vector<Sample>{
                {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, false)},

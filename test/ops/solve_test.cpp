@@ -45,17 +45,28 @@ TEST_CASE("large systems give what small ones do, on any number of threads", "[s
   const Tensor a = samples::regular({70, 70}), b = samples::uniform({70, 11}, -1, 1),
                s = samples::spd({70, 70});
   const auto many = [](const Tensor& x) { return broadcast_to(x, {50, x.shape()[0], x.shape()[1]}); };
-  const std::vector<Tensor> one = {solve(a, b), solve(a, b, true), triangular_solve(a, b), inv(a),
-                                   cholesky(s), det(s * 0.02),     slogdet(s).log_abs,     lu(a).packed};
+  const std::vector<Tensor> one = {solve(a, b),
+                                   solve(a, b, {.transposed = true}),
+                                   triangular_solve(a, b),
+                                   inv(a),
+                                   cholesky(s),
+                                   det(s * 0.02),
+                                   slogdet(s).log_abs,
+                                   lu(a).packed};
   CHECK(worst(matmul(a, one[0]), b) < 1e-13);
-  CHECK(worst(matmul(a, one[1], {.a = true}), b) < 1e-13);
+  CHECK(worst(matmul(a, one[1], {.transpose_a = true}), b) < 1e-13);
   CHECK(worst(matmul(a, one[3]), eye(70, DType::f64)) < 1e-13);
-  CHECK(worst(matmul(one[4], one[4], {.b = true}), s) < 1e-12);
+  CHECK(worst(matmul(one[4], one[4], {.transpose_b = true}), s) < 1e-12);
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
-    const std::vector<Tensor> all = {
-        solve(many(a), many(b)), solve(a, many(b), true), triangular_solve(many(a), b), inv(many(a)),
-        cholesky(many(s)),       det(many(s * 0.02)),     slogdet(many(s)).log_abs,     lu(many(a)).packed};
+    const std::vector<Tensor> all = {solve(many(a), many(b)),
+                                     solve(a, many(b), {.transposed = true}),
+                                     triangular_solve(many(a), b),
+                                     inv(many(a)),
+                                     cholesky(many(s)),
+                                     det(many(s * 0.02)),
+                                     slogdet(many(s)).log_abs,
+                                     lu(many(a)).packed};
     for (std::size_t i = 0; i < one.size(); ++i)
       for (const Tensor& each : unstack(all[i]))
         CHECK(same_bits(each, one[i]));
@@ -69,8 +80,8 @@ TEST_CASE("what is not finite makes its own matrix NaN, and no other", "[solve]"
     v[16 + 5] = bad;
     const Tensor x = tensor(v, {3, 4, 4}), b = samples::uniform({4, 2}, -1, 1);
     const SignAndLog s = slogdet(x);
-    for (const Tensor& y :
-         {cholesky(x), solve(x, b), solve(x, b, true), inv(x), det(x), s.sign, s.log_abs, lu(x).packed}) {
+    for (const Tensor& y : {cholesky(x), solve(x, b), solve(x, b, {.transposed = true}), inv(x), det(x),
+                            s.sign, s.log_abs, lu(x).packed}) {
       const std::vector<double> values = y.to_vector();
       const std::size_t n = values.size() / 3;
       for (std::size_t i = 0; i < values.size(); ++i)

@@ -75,7 +75,8 @@ TEST_CASE("argsort and sort agree, along every axis", "[order]") {
     for (int axis = 0; axis < shape.ndim(); ++axis)
       for (const bool descending : {false, true}) {
         const Tensor x = uniform(shape, -1, 1);
-        CHECK(close(take_along_axis(x, argsort(x, axis, descending), axis), sort(x, axis, descending), 0));
+        CHECK(close(take_along_axis(x, argsort(x, axis, {.descending = descending}), axis),
+                    sort(x, axis, {.descending = descending}), 0));
       }
 }
 

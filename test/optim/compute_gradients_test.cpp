@@ -74,14 +74,13 @@ TEST_CASE("a loss that a tape has recorded is minimized with that tape", "[optim
         "compute_gradients: the loss is undefined; return a tensor");
 }
 
-TEST_CASE("gates and ways to add up change nothing", "[optimizer]") {
-  for (const Gate gate : {Gate::none, Gate::op, Gate::graph})
-    for (const Aggregation aggregation : {Aggregation::add_n, Aggregation::tree, Aggregation::accumulate_n}) {
-      const Variable a(f64({1, 2}));
-      const auto pairs = Optimizer::compute_gradients([&] { return sum(a * a) + sum(3 * a) + sum(a * a); },
-                                                      {.gate = gate, .aggregation = aggregation});
-      CHECK_THAT(pairs[0].gradient.dense().to_vector(), Equals(Values{7, 11}));
-    }
+TEST_CASE("ways to add up change nothing", "[optimizer]") {
+  for (const Aggregation aggregation : {Aggregation::add_n, Aggregation::tree, Aggregation::accumulate_n}) {
+    const Variable a(f64({1, 2}));
+    const auto pairs = Optimizer::compute_gradients([&] { return sum(a * a) + sum(3 * a) + sum(a * a); },
+                                                    {.aggregation = aggregation});
+    CHECK_THAT(pairs[0].gradient.dense().to_vector(), Equals(Values{7, 11}));
+  }
 }
 
 TEST_CASE("minimize takes a step and returns the loss before it", "[optimizer]") {

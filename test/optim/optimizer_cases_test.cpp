@@ -356,11 +356,6 @@ TEST_CASE("cases: moving averages", "[cases][optimizer]") {
 
 TEST_CASE("cases: errors of rules", "[cases][errors]") {
   const Variable x(tensor(1.0));
-  check_case("opt-base-gate-invalid", [&](Case& c) {
-    c.check_error(
-        [&] { Optimizer::compute_gradients([&] { return x * x; }, {.gate = static_cast<Gate>(7)}); },
-        "compute_gradients: 7 is no gate; use one of none, op, graph");
-  });
   check_case("opt-adagrad-bad-init", [&](Case& c) {
     c.check_error([] { Adagrad({.learning_rate = 3.0, .initial_accumulator_value = 0}); },
                   "adagrad: initial_accumulator_value is out of range: 0; use a finite number above 0");

@@ -80,12 +80,6 @@ TEST_CASE("a function may return a list of gradients", "[gradient]") {
   CHECK(printed(chosen) == printed(none()));
 }
 
-TEST_CASE("a variable is assigned what converts to a tensor alone", "[gradient]") {
-  std::optional<Variable> w;
-  w = std::optional<Tensor>(f64({1, 2}));
-  CHECK(of(*w) == Values{1, 2});
-}
-
 TEST_CASE("a gradient is a tensor where one is expected", "[gradient]") {
   const Tensor x = f64({1, 2});
   const Gradient g = grad([](const Tensor& t) { return sum(t * t * t); }, x);   // 3 x²

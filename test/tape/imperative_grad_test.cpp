@@ -64,10 +64,10 @@ TEST_CASE("a target that feeds another target counts for both", "[engine]") {
   GradientTape tape({.persistent = true});
   tape.watch(x);
   const Tensor y = 3 * x, z = 5 * y;
-  CHECK(value(tape.gradient({y, z}, x)[0]) == 18);
-  CHECK(value(tape.gradient({z, y}, x)[0]) == 18);
-  CHECK(value(tape.gradient({z, y, y}, x,
-                            {.output_gradients = {Tensor(), tensor(10.0), tensor(100.0)}})[0]) == 15 + 330);
+  CHECK(value(tape.gradient({y, z}, x)) == 18);
+  CHECK(value(tape.gradient({z, y}, x)) == 18);
+  CHECK(value(tape.gradient({z, y, y}, x, {.output_gradients = {Tensor(), tensor(10.0), tensor(100.0)}})) ==
+        15 + 330);
 }
 
 TEST_CASE("a source on the way keeps its gradient and lets it through", "[engine]") {
@@ -152,9 +152,8 @@ TEST_CASE("many large terms are summed early", "[engine]") {
     Tensor y = square(x);
     for (int k = 1; k < uses; ++k)
       y = y + square(x);
-    const std::vector<Gradient> g =
-        inner.gradient(y, x, {.min_aggregate_count = count, .min_aggregate_bytes = bytes});
-    CHECK(sum(g[0].dense()).item() == 8 * uses);
+    const Gradient g = inner.gradient(y, x, {.min_aggregate_count = count, .min_aggregate_bytes = bytes});
+    CHECK(sum(g.dense()).item() == 8 * uses);
     return sums_during(outer);
   };
   using Sizes = std::vector<int>;
@@ -175,7 +174,7 @@ TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engi
   for (int run = 0; run < 2; ++run) {
     // y is a target and feeds another: its first term is the seed, whose memory belongs to the caller.
     const Tensor one = ones({3}, DType::f64);
-    const Gradient g = tape.gradient({y, z}, x, {.output_gradients = {seed, one}})[0];
+    const Gradient g = tape.gradient({y, z}, x, {.output_gradients = {seed, one}});
     for (std::int64_t i = 0; i < 3; ++i) {
       const double v = x.at({i});
       CHECK(g.dense().at({i}) == Approx(seed.at({i}) * 2 * v + 6 * v * v + std::exp(v)));
@@ -268,15 +267,15 @@ TEST_CASE("gradients of gathered rows stay slices", "[engine][slices]") {
   CHECK(one.dense().to_vector() == std::vector<double>{1, 1, 0, 0, 2, 2});
   CHECK(one.nbytes() == 24);
 
-  const Gradient joined = tape.gradient({once, more}, x)[0];
+  const Gradient joined = tape.gradient({once, more}, x);
   REQUIRE(joined.slices());
   CHECK(joined.slices()->indices.size() == 4);
   CHECK(joined.dense().to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2});
   const Gradient weighted =
-      tape.gradient({once, more}, x, {.output_gradients = {ones({3, 2}), full({1, 2}, 10)}})[0];
+      tape.gradient({once, more}, x, {.output_gradients = {ones({3, 2}), full({1, 2}, 10)}});
   CHECK(weighted.dense().to_vector() == std::vector<double>{1, 1, 10, 10, 2, 2});
 
-  const Gradient mixed = tape.gradient({once, x * 10}, x)[0];
+  const Gradient mixed = tape.gradient({once, x * 10}, x);
   CHECK(mixed.is_dense());
   CHECK(mixed.dense().to_vector() == std::vector<double>{11, 11, 10, 10, 12, 12});
 }

@@ -188,7 +188,7 @@ TEST_CASE("Jacobians of functions, by rows and by columns", "[functions][jacobia
     const Tensor batch = reshape(arange(6, DType::f64), {3, 2});
     const Tensor rows = batch_jacobian(
         [](const Tensor& t) {
-          return concat({t * t, sum(t, 1, true)}, 1);
+          return concat({t * t, sum(t, 1, {.keepdims = true})}, 1);
         },
         batch, options);
     CHECK(rows.shape() == Shape{3, 3, 2});

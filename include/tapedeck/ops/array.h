@@ -1,6 +1,7 @@
 // Change the shape or order of elements, or repeat them. All dtypes. Negative axes count from the end; an
 // axis out of range, or named twice, throws ShapeError.
 #pragma once
+#include "tapedeck/ints.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
@@ -15,7 +16,7 @@ TAPEDECK_EXPORT Tensor expand_dims(const Tensor& x, int axis);
 TAPEDECK_EXPORT Tensor squeeze(const Tensor& x, const Axes& axes = {});
 /// Permutes the axes: axis i of the result is axis perm[i] of x. Without `perm`, reverses their order.
 /// Throws ShapeError unless perm names every axis once.
-TAPEDECK_EXPORT Tensor transpose(const Tensor& x, const std::vector<int>& perm = {});
+TAPEDECK_EXPORT Tensor transpose(const Tensor& x, const Axes& perm = {});
 /// Reverses the order of elements along the given axes, or along all.
 TAPEDECK_EXPORT Tensor reverse(const Tensor& x, const Axes& axes = {});
 /// Broadcasts x to `shape` by repeating its elements; the gradient is summed over them. Throws ShapeError if
@@ -23,7 +24,7 @@ TAPEDECK_EXPORT Tensor reverse(const Tensor& x, const Axes& axes = {});
 TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// Repeats x reps[i] times along axis i. As in NumPy, the shorter of x.shape and reps is padded with leading
 /// ones. The gradient is the sum over the copies.
-TAPEDECK_EXPORT Tensor tile(const Tensor& x, const Shape& reps);
+TAPEDECK_EXPORT Tensor tile(const Tensor& x, Ints reps);
 /// A tensor with a new last axis of extent `depth` that is 1 at position indices[…] and 0 elsewhere; all 0 if
 /// the index is out of range. indices are integers. No gradient.
 TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = DType::f32);

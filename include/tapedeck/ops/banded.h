@@ -11,7 +11,8 @@ namespace tapedeck {
 /// [..., n, columns]. If options.lower, a[j, j - i] is bands[i, j]; else a[j, j + i] is bands[k - 1 - i, j].
 /// Elements of bands outside a are ignored. Batch axes broadcast. Throws ArgumentError if an element of the
 /// main diagonal is zero.
-TAPEDECK_EXPORT Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options = {});
+TAPEDECK_EXPORT Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b,
+                                               TriangularSolveOptions options = {});
 /// tridiagonal_matmul returns a x; tridiagonal_solve returns y with a y = b. x, b and the results are [...,
 /// n, columns]. The tridiagonal matrix a is stored as diagonals [..., 3, n], from the superdiagonal on: a[j,
 /// j + 1 - i] = diagonals[i, j]; the last element of the superdiagonal and the first of the subdiagonal are

@@ -15,14 +15,18 @@ namespace tapedeck {
 struct Qr {
   Tensor q, r;
 };
+/// Options of qr.
+struct QrOptions {
+  bool full = false;   // true: q is square
+};
 /// x = q r, where q has orthonormal columns and r is upper triangular with a real diagonal, which may have
-/// negative elements. For an m × n matrix q is m × min(m, n), or m × m if `full`. Differentiable if the first
-/// min(m, n) columns are linearly independent. Throws GradientError when differentiated with `full` and
-/// m > n.
-TAPEDECK_EXPORT Qr qr(const Tensor& x, bool full = false);
+/// negative elements. For an m × n matrix q is m × min(m, n), or m × m with options.full. Differentiable if
+/// the first min(m, n) columns are linearly independent. Throws GradientError when differentiated with
+/// options.full and m > n.
+TAPEDECK_EXPORT Qr qr(const Tensor& x, QrOptions options = {});
 
 /// Options of lstsq.
-struct LeastSquares {
+struct LstsqOptions {
   double l2 = 0;      // weight of the penalty |y|²
   bool fast = true;   // true: normal equations, which square the condition number of a; false: singular
                       // values, for any rank
@@ -30,7 +34,7 @@ struct LeastSquares {
 /// The y [..., n, k] that minimizes |a y - b|² + l2 |y|² for a [..., m, n] and b [..., m, k], of minimum norm
 /// if there are several. Batch axes broadcast. Differentiable in a and b. Throws ArgumentError if l2 is
 /// negative and, if `fast`, unless a has full rank or l2 is positive; DTypeError if the dtypes differ.
-TAPEDECK_EXPORT Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options = {});
+TAPEDECK_EXPORT Tensor lstsq(const Tensor& a, const Tensor& b, const LstsqOptions& options = {});
 
 /// x = vectors diag(values) vectorsᴴ, with real values.
 struct Eigh {
@@ -48,12 +52,16 @@ TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
 struct Svd {
   Tensor u, s, vh;
 };
+/// Options of svd.
+struct SvdOptions {
+  bool full = false;   // true: u and vh are square
+};
 /// Singular value decomposition with singular values in descending order. In each column of u, the first
 /// component of largest magnitude is positive. For an m × n matrix and k = min(m, n), u is m × k and vh is k
-/// × n; both are square if `full`. The gradient omits terms from pairs of equal singular values and, if m ≠
-/// n, from zero singular values. If `full` and x is not square, differentiating the larger factor throws
-/// GradientError.
-TAPEDECK_EXPORT Svd svd(const Tensor& x, bool full = false);
+/// × n; both are square with options.full. The gradient omits terms from pairs of equal singular values and,
+/// if m ≠ n, from zero singular values. With options.full and an x that is not square, differentiating the
+/// larger factor throws GradientError.
+TAPEDECK_EXPORT Svd svd(const Tensor& x, SvdOptions options = {});
 /// The singular values alone, in descending order.
 TAPEDECK_EXPORT Tensor svdvals(const Tensor& x);
 

@@ -2,6 +2,7 @@
 // inverses, which divide by the number of elements. Leading axes are batch axes. Any length takes O(n log n).
 // Linear: the gradient is the adjoint transform of dy.
 #pragma once
+#include "tapedeck/ints.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
@@ -19,14 +20,14 @@ TAPEDECK_EXPORT Tensor ifft3d(const Tensor& x);
 /// along the last axis; the others are their conjugates. If `fft_length` is given, it has an extent for each
 /// transformed axis, to which x is first truncated or zero-padded. Throw as fft does, and ShapeError for
 /// other lengths.
-TAPEDECK_EXPORT Tensor rfft(const Tensor& x, const Shape& fft_length = {});
-TAPEDECK_EXPORT Tensor rfft2d(const Tensor& x, const Shape& fft_length = {});
-TAPEDECK_EXPORT Tensor rfft3d(const Tensor& x, const Shape& fft_length = {});
+TAPEDECK_EXPORT Tensor rfft(const Tensor& x, Ints fft_length = {});
+TAPEDECK_EXPORT Tensor rfft2d(const Tensor& x, Ints fft_length = {});
+TAPEDECK_EXPORT Tensor rfft3d(const Tensor& x, Ints fft_length = {});
 /// The inverses of the real transforms: c64 gives f32, c128 gives f64, with extents `fft_length`. By default
 /// the last extent is 2 (n - 1) for n entries of x: give `fft_length` where it was odd. Components of x that
 /// the transform of real numbers cannot have, such as the imaginary part of the first entry, are ignored.
-TAPEDECK_EXPORT Tensor irfft(const Tensor& x, const Shape& fft_length = {});
-TAPEDECK_EXPORT Tensor irfft2d(const Tensor& x, const Shape& fft_length = {});
-TAPEDECK_EXPORT Tensor irfft3d(const Tensor& x, const Shape& fft_length = {});
+TAPEDECK_EXPORT Tensor irfft(const Tensor& x, Ints fft_length = {});
+TAPEDECK_EXPORT Tensor irfft2d(const Tensor& x, Ints fft_length = {});
+TAPEDECK_EXPORT Tensor irfft3d(const Tensor& x, Ints fft_length = {});
 
 }   // namespace tapedeck

@@ -33,13 +33,14 @@ TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale
                                             double epsilon = 1e-3);
 
 /// Options of local_response_normalization: see its formula.
-struct LocalResponse {
+struct LocalResponseOptions {
   std::int64_t radius = 5;
   double bias = 1, alpha = 1, beta = 0.5;
 };
 /// x / (bias + alpha · s)^beta, where s is the sum of squares over the channels (the last axis) at a distance
 /// of at most `radius` (Krizhevsky, Sutskever and Hinton 2012, section 3.3). Throws ShapeError if x has rank
 /// 0, and ArgumentError if the radius is negative.
-TAPEDECK_EXPORT Tensor local_response_normalization(const Tensor& x, const LocalResponse& options = {});
+TAPEDECK_EXPORT Tensor local_response_normalization(const Tensor& x,
+                                                    const LocalResponseOptions& options = {});
 
 }   // namespace tapedeck

@@ -33,10 +33,13 @@ TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options)
 struct MaxAndPosition {
   Tensor y, position;
 };
-/// max_pool2d and the positions of the maxima, counted over all images if `through_all_images`. Throws as
-/// max_pool2d does.
+/// Options of max_pool_with_argmax, beside those of the pooling.
+struct ArgmaxOptions {
+  bool through_all_images = false;   // true: positions count over all images, not in each
+};
+/// max_pool2d and the positions of the maxima. Throws as max_pool2d does.
 TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
-                                                    bool through_all_images = false);
+                                                    ArgmaxOptions positions = {});
 
 /// Options of pooling of sequences, as those of images.
 struct Pool1dOptions {
@@ -59,7 +62,7 @@ TAPEDECK_EXPORT Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options)
 TAPEDECK_EXPORT Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options);
 
 /// Fractional pooling: windows of two alternating extents reduce an image by any factor (Graham 2014).
-struct FractionalOptions {
+struct FractionalPoolOptions {
   double height_ratio, width_ratio;   // image extent divided by result extent, 1 or more
   bool pseudo_random = false;         // the paper's pseudorandom windows instead of random ones
   bool overlapping = false;           // each window shares its last row and column with the next
@@ -72,9 +75,9 @@ struct Fractional {
 /// The maximum or mean of each channel in each window of images [..., height, width, channels]; the key
 /// determines the windows. The gradients are those of max_pool2d and avg_pool2d. Throws ShapeError if the
 /// rank is below 3, and ArgumentError if a ratio is below 1 or above the extent.
-TAPEDECK_EXPORT Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options,
+TAPEDECK_EXPORT Fractional fractional_max_pool(const Tensor& x, const FractionalPoolOptions& options,
                                                random::Key key);
-TAPEDECK_EXPORT Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options,
+TAPEDECK_EXPORT Fractional fractional_avg_pool(const Tensor& x, const FractionalPoolOptions& options,
                                                random::Key key);
 
 }   // namespace tapedeck

@@ -8,7 +8,7 @@
 namespace tapedeck {
 
 /// Options of the fake_quant functions.
-struct FakeQuant {
+struct FakeQuantOptions {
   int bits = 8;                // 2 to 16
   bool narrow_range = false;   // levels start at 1 instead of 0
 };
@@ -16,18 +16,18 @@ struct FakeQuant {
 /// (Jacob et al. 2018, section 3). The gradient of elements within the shifted range is the output gradient,
 /// else 0. Throws ArgumentError if `bits` is out of range or unless min < max.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_args(const Tensor& x, double min = -6, double max = 6,
-                                                    const FakeQuant& options = {});
+                                                    const FakeQuantOptions& options = {});
 /// The same with tensors min and max of rank 0, which get the gradients of the elements below and above the
 /// range. Throws also ShapeError or DTypeError if they do not match x.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
-                                                    const FakeQuant& options = {});
+                                                    const FakeQuantOptions& options = {});
 /// The same with min and max [n], one for each entry of the last axis of x.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min,
                                                                 const Tensor& max,
-                                                                const FakeQuant& options = {});
+                                                                const FakeQuantOptions& options = {});
 
 /// Options of quantize_and_dequantize.
-struct Quantize {
+struct QuantizeOptions {
   /// Where a number halfway between two steps goes.
   enum class Round : std::uint8_t { half_to_even, half_up };
 
@@ -43,9 +43,9 @@ struct Quantize {
 /// bound. The gradient goes to x for elements from min to max, else to min or max. Throws ArgumentError if
 /// `bits` is out of range or min > max, and ShapeError or DTypeError if min or max do not match x.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
-                                               const Quantize& options = {});
+                                               const QuantizeOptions& options = {});
 /// The same with the range from the smallest to the largest element, with an axis of each of its entries; the
 /// gradient of x is the output gradient. Throws ShapeError if x has no elements.
-TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options = {});
+TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const QuantizeOptions& options = {});
 
 }   // namespace tapedeck

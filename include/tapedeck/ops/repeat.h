@@ -1,5 +1,6 @@
 // Repeat, rotate and reverse entries along axes. All dtypes.
 #pragma once
+#include "tapedeck/ints.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
@@ -8,11 +9,11 @@ namespace tapedeck {
 /// start. A negative shift rotates the other way. If an axis is named several times, its shifts add up.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes);
 /// The same by shifts[i] along axis axes[i]. Throws ShapeError if there are not as many shifts as axes.
-TAPEDECK_EXPORT Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Axes& axes);
+TAPEDECK_EXPORT Tensor roll(const Tensor& x, Ints shifts, const Axes& axes);
 /// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times. The gradients of
 /// the copies add up. Throws ShapeError if a count is negative or there is not one for each entry.
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
-TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis = 0);
+TAPEDECK_EXPORT Tensor repeat(const Tensor& x, Ints counts, int axis = 0);
 /// For each entry b along batch_axis, reverses the first lengths[b] entries along sequence_axis and keeps the
 /// others. lengths is of integers of rank 1. Throws ShapeError if there is not one for each entry, one is
 /// negative or exceeds the extent, or both axes are the same.

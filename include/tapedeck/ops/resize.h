@@ -35,7 +35,7 @@ enum class Kernel2d : std::uint8_t {
   lanczos5
 };
 /// Options of scale_and_translate.
-struct ScaleAndTranslate {
+struct ScaleAndTranslateOptions {
   double scale_y = 1, scale_x = 1;           // scales the image
   double translate_y = 0, translate_x = 0;   // shifts the scaled image, in pixels
   Kernel2d kernel = Kernel2d::triangle;
@@ -44,6 +44,6 @@ struct ScaleAndTranslate {
 /// Scales the image, then translates it, in an output of the given size; 0 where the image does not reach.
 /// Throws ArgumentError also if a scale is not positive and finite or a translation not finite.
 TAPEDECK_EXPORT Tensor scale_and_translate(const Tensor& x, HeightWidth size,
-                                           const ScaleAndTranslate& options = {});
+                                           const ScaleAndTranslateOptions& options = {});
 
 }   // namespace tapedeck

@@ -1,5 +1,6 @@
 // Slices of tensors. All dtypes.
 #pragma once
+#include "tapedeck/ints.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
@@ -7,7 +8,7 @@ namespace tapedeck {
 /// The part of x that starts at `begin` and has extents `size`; a size of -1 extends to the end. Without a
 /// copy if the part is contiguous, such as a range of rows. The gradient is 0 outside the part. Throws
 /// ShapeError if it exceeds x or there is not a number for each axis.
-TAPEDECK_EXPORT Tensor slice(const Tensor& x, const Shape& begin, const Shape& size);
+TAPEDECK_EXPORT Tensor slice(const Tensor& x, Ints begin, Ints size);
 
 /// One item of `x[{…}]` and strided_slice, as in NumPy's brackets. A number such as `3` is an index: this
 /// entry; the axis is removed. `{1, 5}` is `1:5`, the entries 1, 2, 3 and 4; `{{}, {}, -1}` is `::-1`, all

@@ -8,9 +8,10 @@
 
 namespace tapedeck {
 
-/// Which triangle of a matrix is read, and whether the matrix is transposed (not conjugated).
-struct Triangular {
-  bool lower = true, transposed = false;
+/// Options of triangular_solve and banded_triangular_solve.
+struct TriangularSolveOptions {
+  bool lower = true;         // which triangle of a is read
+  bool transposed = false;   // true: aᵀ takes the place of a (not conjugated)
 };
 
 /// The Cholesky factor: the lower triangular L with L Lᴴ = (x + xᴴ) / 2. Thus x is replaced by its Hermitian
@@ -22,10 +23,15 @@ TAPEDECK_EXPORT Tensor cholesky(const Tensor& x);
 TAPEDECK_EXPORT Tensor cholesky_solve(const Tensor& factor, const Tensor& b);
 /// Solves a y = b, or aᵀ y = b, reading one triangle of a; the gradient of a is 0 in the other. b is a matrix
 /// of columns. Batch axes broadcast. Throws ArgumentError if a diagonal element is zero.
-TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options = {});
-/// Solves a y = b, or aᵀ y = b if `transposed`. b is a matrix of columns: [n, 1] for one vector. Batch axes
-/// broadcast. Throws ArgumentError if a is singular.
-TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool transposed = false);
+TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b,
+                                        TriangularSolveOptions options = {});
+/// Options of solve.
+struct SolveOptions {
+  bool transposed = false;   // true: aᵀ takes the place of a (not conjugated)
+};
+/// Solves a y = b, or aᵀ y = b. b is a matrix of columns: [n, 1] for one vector. Batch axes broadcast. Throws
+/// ArgumentError if a is singular.
+TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, SolveOptions options = {});
 /// The inverse. Throws ArgumentError if x is singular.
 TAPEDECK_EXPORT Tensor inv(const Tensor& x);
 /// The determinant; 1 for a 0 × 0 matrix. Its gradient is the cofactor matrix; derivatives of any order exist

@@ -6,10 +6,15 @@
 
 namespace tapedeck {
 
-/// Sorts along `axis` in ascending or descending order. The gradient goes to where the elements came from.
-TAPEDECK_EXPORT Tensor sort(const Tensor& x, int axis = -1, bool descending = false);
+/// Options of sort and argsort.
+struct SortOptions {
+  bool descending = false;
+};
+/// Sorts along `axis`, in ascending order unless told otherwise. The gradient goes to where the elements came
+/// from.
+TAPEDECK_EXPORT Tensor sort(const Tensor& x, int axis = -1, SortOptions options = {});
 /// The indices into x of the elements of sort(x). No gradient.
-TAPEDECK_EXPORT Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
+TAPEDECK_EXPORT Tensor argsort(const Tensor& x, int axis = -1, SortOptions options = {});
 
 /// The result of top_k.
 struct TopK {
@@ -19,9 +24,14 @@ struct TopK {
 /// the lower index comes first. Values have a gradient. Throws ShapeError if the axis has fewer than k
 /// entries.
 TAPEDECK_EXPORT TopK top_k(const Tensor& x, std::int64_t k, int axis = -1);
-/// Element n of sort(x, axis), counted from the end if `reverse`; the axis is removed. Equal elements share
-/// the gradient. Throws ShapeError if n is out of range.
-TAPEDECK_EXPORT Tensor nth_element(const Tensor& x, std::int64_t n, int axis = -1, bool reverse = false);
+/// Options of nth_element.
+struct NthElementOptions {
+  bool reverse = false;   // true: n counts from the largest element
+};
+/// Element n of sort(x, axis); the axis is removed. Equal elements share the gradient. Throws ShapeError if n
+/// is out of range.
+TAPEDECK_EXPORT Tensor nth_element(const Tensor& x, std::int64_t n, int axis = -1,
+                                   NthElementOptions options = {});
 
 /// The result of unique.
 struct Unique {

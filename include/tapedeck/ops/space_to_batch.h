@@ -1,5 +1,6 @@
 // Move pixels of images between spatial, batch and channel axes. All dtypes.
 #pragma once
+#include "tapedeck/ints.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
@@ -9,13 +10,11 @@ namespace tapedeck {
 /// form a separate batch entry: the result is [batch · blocks, (space + before + after) / block…, …]. Throws
 /// ShapeError unless the blocks divide the padded axes, and ArgumentError if a block is below 1 or padding
 /// negative.
-TAPEDECK_EXPORT Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before,
-                                         const Shape& after);
+TAPEDECK_EXPORT Tensor space_to_batch_nd(const Tensor& x, Ints block, Ints before, Ints after);
 /// The inverse; finally removes before[i] and after[i] entries from each spatial axis. Throws ShapeError
 /// unless the blocks divide the batch and the axes have these entries, and ArgumentError as space_to_batch_nd
 /// does.
-TAPEDECK_EXPORT Tensor batch_to_space_nd(const Tensor& x, const Shape& block, const Shape& before,
-                                         const Shape& after);
+TAPEDECK_EXPORT Tensor batch_to_space_nd(const Tensor& x, Ints block, Ints before, Ints after);
 
 /// Images [..., height, width, channels] in which each block × block pixels become one pixel of block² ·
 /// channels channels. Throws ShapeError if the rank is below 3 or blocks do not divide height and width, and

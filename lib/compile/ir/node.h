@@ -77,7 +77,7 @@ struct SelectNode {
 /// out = before + a b, a product of matrices.
 struct ProductSum {
   const Op* op = nullptr;   // the product
-  Transposed transposed = {};
+  MatmulOptions transposed = {};
   std::vector<Access> in = {};   // a, b, before
   ValueId out = {};
 

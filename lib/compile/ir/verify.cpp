@@ -138,8 +138,9 @@ class ProgramVerifier {
     require(n.in.size() == 3, "it has another number of operands");
     const Shape &a = n.a().spec.shape, &b = n.b().spec.shape;
     require(a.ndim() == 2 && b.ndim() == 2, "the factors are no matrices");
-    const std::int64_t rows = a[n.transposed.a], inner = a[!n.transposed.a], columns = b[!n.transposed.b];
-    require(inner == b[n.transposed.b], "the inner extents differ");
+    const std::int64_t rows = a[n.transposed.transpose_a], inner = a[!n.transposed.transpose_a],
+                       columns = b[!n.transposed.transpose_b];
+    require(inner == b[n.transposed.transpose_b], "the inner extents differ");
     same(spec(n.out), {n.a().spec.dtype, {rows, columns}}, "a product has the extents of its factors");
     same(spec(n.out), n.before().spec, "what a product is added to has its spec");
   }

@@ -356,7 +356,7 @@ void Replay::run(const SelectNode& n, Bound& b) { kernels::copy_from(b.x[0], *n.
 
 void Replay::run(const ProductSum& n, Bound& b) {
   begin_sum(b.x[2], b.y[0]);
-  kernels::matmul(b.x[0], b.x[1], {n.transposed.a, n.transposed.b}, b.y[0], true);
+  kernels::matmul(b.x[0], b.x[1], {n.transposed.transpose_a, n.transposed.transpose_b}, b.y[0], true);
 }
 
 void Replay::run(const ReadNode& n, Bound&) {

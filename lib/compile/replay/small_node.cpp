@@ -38,10 +38,10 @@ template <class T> void SmallProduct<T>::run(const Places& at) const {
                                           .a = in<T>(at.x[0]),
                                           .b = in<T>(at.x[1]),
                                           .y = in<T>(at.y[0]),
-                                          .a_transposed = transposed.a,
-                                          .b_transposed = transposed.b,
-                                          .lda = transposed.a ? m : k,
-                                          .ldb = transposed.b ? k : n,
+                                          .a_transposed = transposed.transpose_a,
+                                          .b_transposed = transposed.transpose_b,
+                                          .lda = transposed.transpose_a ? m : k,
+                                          .ldb = transposed.transpose_b ? k : n,
                                           .ldy = n,
                                           .add = add});
 }
@@ -97,14 +97,14 @@ template <class T> class Maker {
   using Parts = SmallParts<T>;
   using Do = typename Parts::Do;
 
-  std::optional<SmallProduct<T>> product(Transposed t, const Access& a, const Access& b, ValueId out,
+  std::optional<SmallProduct<T>> product(MatmulOptions t, const Access& a, const Access& b, ValueId out,
                                          bool add) const {
     const Shape& y = p_[out].spec.shape;
     for (const Shape* s : {&a.spec.shape, &b.spec.shape, &y})
       if (s->ndim() != 2 || s->size() == 0 || std::max((*s)[0], (*s)[1]) > kMostExtent) return {};
     if (!is_of_dtype(a) || !is_of_dtype(b)) return {};
     return SmallProduct<T>{t, add, static_cast<std::int32_t>(y[0]), static_cast<std::int32_t>(y[1]),
-                           static_cast<std::int32_t>(a.spec.shape[t.a ? 0 : 1])};
+                           static_cast<std::int32_t>(a.spec.shape[t.transpose_a ? 0 : 1])};
   }
 
   std::optional<SmallMap<T>> map(const kernels::MapKernel& kernel, const std::vector<Access>& x,
@@ -271,7 +271,7 @@ std::optional<SmallNode> SmallNode::of(const Program& p, const Node& node) {
     if (n->map) return make(n->out[0], [&](const auto& m) { return m.map(*n->map, n->in, n->out[0]); });
     if (n->op->meaning == Meaning::matmul)
       return make(n->out[0], [&](const auto& m) {
-        const Transposed t = *static_cast<const Transposed*>(n->attrs.view().data);
+        const MatmulOptions t = *static_cast<const MatmulOptions*>(n->attrs.view().data);
         return m.product(t, n->in[0], n->in[1], n->out[0], false);
       });
     if (n->op->meaning == Meaning::rearrange || n->op->meaning == Meaning::add_part)

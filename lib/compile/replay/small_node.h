@@ -17,7 +17,7 @@ struct Places {
 
 /// y = a b, or before + a b.
 template <class T> struct SmallProduct {
-  Transposed transposed;
+  MatmulOptions transposed;
   bool add;
   std::int32_t m, n, k;
   void run(const Places& at) const;

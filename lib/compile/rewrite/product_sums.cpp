@@ -75,7 +75,7 @@ Program with_product_sums(Program p) {
     }
     const OpNode& product = std::get<OpNode>(nodes[id]);
     rewritten.define(ProductSum{.op = product.op,
-                                .transposed = *static_cast<const Transposed*>(product.attrs.view().data),
+                                .transposed = *static_cast<const MatmulOptions*>(product.attrs.view().data),
                                 .in = {product.in[0], product.in[1], sums[id].before},
                                 .out = sums[id].out});
   }

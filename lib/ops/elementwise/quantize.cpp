@@ -34,7 +34,7 @@ struct Levels {
   double min, max, step;
 };
 Levels nudged(const Call& c, double min, double max) {
-  const FakeQuant& o = c.attrs<FakeQuantAttrs>().options;
+  const FakeQuantOptions& o = c.attrs<FakeQuantAttrs>().options;
   if (min >= max || std::isinf(max - min))
     throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min below max", c.op.name, min, max);
   const double first = o.narrow_range ? 1 : 0, last = std::ldexp(1, o.bits) - 1,
@@ -104,7 +104,7 @@ struct Steps {
 };
 constexpr double kNoScale = std::numeric_limits<double>::max();
 Steps steps_between(const Call& c, double low, double high) {
-  const Quantize& o = c.attrs<QuantizeAttrs>().options;
+  const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
   if (low > high || std::isinf(high - low))
     throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
   if (std::isnan(high - low)) return {high - low, low, high};
@@ -129,7 +129,7 @@ Tensor along(std::optional<int> axis, const Tensor& range) {
 
 void run_quantize(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  const Quantize& o = c.attrs<QuantizeAttrs>().options;
+  const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
   const std::vector<double> low = c.x[1].to_vector(), high = c.x[2].to_vector();
   std::vector<double> scale, least, most;
   for (std::size_t i = 0; i < low.size(); ++i) {
@@ -139,8 +139,9 @@ void run_quantize(const Call& c, std::span<Tensor> y) {
   const auto like_x = [&](const std::vector<double>& v) {
     return along(o.axis, astype(tensor(v, c.x[1].shape()), x.dtype()));
   };
-  (o.round == Quantize::Round::half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, like_x(scale), like_x(least),
-                                                                              like_x(most), y[0]);
+  (o.round == QuantizeOptions::Round::half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, like_x(scale),
+                                                                                     like_x(least),
+                                                                                     like_x(most), y[0]);
 }
 
 // The derivative of clip(x, low, high), where low and high are two further inputs, if there are any: numbers,
@@ -239,7 +240,7 @@ constexpr Op quantize_table[] = {
      .args = {"x", "min", "max"},
      .infer =
          [](const Call& c) {
-           const Quantize& o = c.attrs<QuantizeAttrs>().options;
+           const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
            check_bits(c, o.bits, 24);
            if (!o.axis) return with_range(c, {});
            require_axes(c, -*o.axis);
@@ -263,7 +264,7 @@ constexpr Op quantize_table[] = {
 };
 
 // The options with an axis that counts from the end.
-Quantize from_end(Quantize o, const Tensor& x) {
+QuantizeOptions from_end(QuantizeOptions o, const Tensor& x) {
   if (o.axis)
     o.axis = checked_axis(find(quantize_table, "quantize_and_dequantize"), *o.axis, x.ndim()) - x.ndim();
   return o;
@@ -271,32 +272,33 @@ Quantize from_end(Quantize o, const Tensor& x) {
 
 }   // namespace
 
-Tensor fake_quant_with_min_max_args(const Tensor& x, double min, double max, const FakeQuant& options) {
+Tensor fake_quant_with_min_max_args(const Tensor& x, double min, double max,
+                                    const FakeQuantOptions& options) {
   if (std::isnan(min) || std::isnan(max))
     throw_error<ArgumentError>(
         "fake_quant_with_min_max_args: min is {}, max is {}; use a finite min below max", min, max);
   return find(quantize_table, "fake_quant_with_min_max_args").with(FakeQuantAttrs{options, min, max}, x);
 }
 Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
-                                    const FakeQuant& options) {
+                                    const FakeQuantOptions& options) {
   return find(quantize_table, "fake_quant_with_min_max_vars").with(FakeQuantAttrs{options}, x, min, max);
 }
 Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min, const Tensor& max,
-                                                const FakeQuant& options) {
+                                                const FakeQuantOptions& options) {
   return find(quantize_table, "fake_quant_with_min_max_vars_per_channel")
       .with(FakeQuantAttrs{options}, x, min, max);
 }
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
-                               const Quantize& options) {
+                               const QuantizeOptions& options) {
   return find(quantize_table, "quantize_and_dequantize")
       .with(QuantizeAttrs{from_end(options, x)}, x, min, max);
 }
-Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
+Tensor quantize_and_dequantize(const Tensor& x, const QuantizeOptions& options) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("quantize_and_dequantize: takes f32, f64, f16 or bf16, use astype: x is {}",
                             x.spec());
-  const Quantize from_back = from_end(options, x);
+  const QuantizeOptions from_back = from_end(options, x);
   Axes others;
   for (int d = -x.ndim(); options.axis && d < 0; ++d)
     if (d != from_back.axis) others.list.push_back(d);

@@ -6,13 +6,13 @@ namespace tapedeck {
 
 // The options' min and max are used by fake_quant_with_min_max_args only; the other ops take them as inputs.
 struct FakeQuantAttrs {
-  FakeQuant options;
+  FakeQuantOptions options;
   double min = 0, max = 0;
 };
 // range_of_x: min and max are computed from x, and the whole gradient goes to x. The options' axis counts
 // from the end.
 struct QuantizeAttrs {
-  Quantize options;
+  QuantizeOptions options;
   bool range_of_x = false;
 };
 

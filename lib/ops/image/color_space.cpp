@@ -20,7 +20,7 @@ Spec infer_pixels(const Call& c) {
 Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
   const Tensor top = one_hot(argmax(x, -1), 3, x.dtype()), bottom = one_hot(argmin(x, -1), 3, x.dtype()),
                behind = roll(top, 1, -1) - roll(top, 2, -1);
-  const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, true); };
+  const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, {.keepdims = true}); };
   const auto inverse = [](const Tensor& t) {
     return where(t > 0, 1 / where(t > 0, t, 1), 0);   // 0 where no output depends on it
   };

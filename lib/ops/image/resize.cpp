@@ -129,7 +129,7 @@ Tensor resize_bicubic(const Tensor& x, HeightWidth size, Align align) {
   return resize(find(resize_table, "resize_bicubic"), cubic_table, x, size, align);
 }
 
-Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTranslate& o) {
+Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTranslateOptions& o) {
   if (!(o.scale_y > 0 && o.scale_x > 0 && std::isfinite(o.scale_y) && std::isfinite(o.scale_x)))
     throw_error<ArgumentError>("scale_and_translate: scale is {}, {}; use positive ones", o.scale_y,
                                o.scale_x);

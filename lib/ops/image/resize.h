@@ -143,7 +143,7 @@ inline double weight_of(Kernel2d kernel, double d) {
 }
 
 inline WeightTable scaled_table(std::int64_t in, std::int64_t out, double scale, double translate,
-                                const ScaleAndTranslate& options) {
+                                const ScaleAndTranslateOptions& options) {
   const double wider = options.antialias ? std::max(1 / scale, 1.0) : 1,
                radius = radius_of(options.kernel) * wider, last = static_cast<double>(in - 1);
   WeightTable table{.inputs = in};
@@ -184,7 +184,7 @@ using Table = WeightTable (*)(std::int64_t in, std::int64_t out, Align align);
 inline ResizeAttrs resizing(Table table, HeightWidth from, HeightWidth to, Align align) {
   return resizing(from, to, [=](std::int64_t in, std::int64_t out, bool) { return table(in, out, align); });
 }
-inline ResizeAttrs resizing(const ScaleAndTranslate& o, HeightWidth from, HeightWidth to) {
+inline ResizeAttrs resizing(const ScaleAndTranslateOptions& o, HeightWidth from, HeightWidth to) {
   return resizing(from, to, [&](std::int64_t in, std::int64_t out, bool rows) {
     return scaled_table(in, out, rows ? o.scale_y : o.scale_x, rows ? o.translate_y : o.translate_x, o);
   });

@@ -379,18 +379,17 @@ Tensor squeeze(const Tensor& x, const Axes& axes) {
   return squeezed(x, {mask});
 }
 
-Tensor transpose(const Tensor& x, const std::vector<int>& perm) {
+Tensor transpose(const Tensor& x, const Axes& perm) {
   TransposeAttrs attrs{x.ndim(), {}};
   const auto count = static_cast<std::size_t>(x.ndim());
   std::array<bool, Shape::kMaxRank> seen{};
-  for (std::size_t d = 0; d < count; ++d) {
-    const int axis = perm.empty()      ? static_cast<int>(count - 1 - d)
-                     : d < perm.size() ? perm[d] + (perm[d] < 0 ? x.ndim() : 0)
-                                       : -1;
-    if (axis < 0 || axis >= x.ndim() || perm.size() > count ||
-        std::exchange(seen[static_cast<std::size_t>(axis)], true))
+  for (std::size_t d = 0; d < std::max(count, perm.list.size()); ++d) {
+    const int axis = perm.all               ? static_cast<int>(count - 1 - d)
+                     : d < perm.list.size() ? perm.list[d] + (perm.list[d] < 0 ? x.ndim() : 0)
+                                            : -1;
+    if (axis < 0 || axis >= x.ndim() || std::exchange(seen[static_cast<std::size_t>(axis)], true))
       throw_error<ShapeError>("transpose: perm does not name every axis of x once: perm is [{}], x is {}",
-                              fmt::join(perm, ","), x.spec());
+                              fmt::join(perm.list, ","), x.spec());
     attrs.perm[d] = static_cast<std::int8_t>(axis);
   }
   return transposed(x, attrs);
@@ -403,7 +402,8 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
   return find(array_table, "broadcast_to").with(shape, x);
 }
 
-Tensor tile(const Tensor& x, const Shape& reps) {
+Tensor tile(const Tensor& x, Ints counts) {
+  const Shape reps(counts.span());
   const Op& op = find(array_table, "tile");
   if (reps.ndim() <= x.ndim()) return op.with(TileAttrs{reps}, x);
   return op.with(TileAttrs{reps}, reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)));

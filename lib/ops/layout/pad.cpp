@@ -70,13 +70,15 @@ constexpr Op pad_table[] = {
 
 Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(pad_table, "pad").with(padding, x); }
 
-Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double value) {
-  require_same_rank("pad", x, before, after);
-  return padded(x, {before, after, value});
+Tensor pad(const Tensor& x, Ints before, Ints after, double value) {
+  const PadAttrs padding = {Shape(before.span()), Shape(after.span()), value};
+  require_same_rank("pad", x, padding.before, padding.after);
+  return padded(x, padding);
 }
 
 // Pads one axis after the other, by selecting entries of that axis.
-Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirror mirror) {
+Tensor mirror_pad(const Tensor& x, Ints before_each, Ints after_each, Mirror mirror) {
+  const Shape before(before_each.span()), after(after_each.span());
   require_same_rank("mirror_pad", x, before, after);
   const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries at the edge that are not repeated
   for (int d = 0; d < x.ndim(); ++d)

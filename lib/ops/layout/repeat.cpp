@@ -176,7 +176,7 @@ Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
   return roll(x, std::vector<std::int64_t>(axes_to_roll(x, axes).size(), shift), axes);
 }
 
-Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Axes& axes) {
+Tensor roll(const Tensor& x, Ints shifts, const Axes& axes) {
   const std::vector<int> list = axes_to_roll(x, axes);
   if (shifts.size() != list.size())
     throw_error<ShapeError>("roll: {} shifts for {} axes of x, {}", shifts.size(), list.size(), x.spec());
@@ -197,12 +197,12 @@ Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
   return op.with(RepeatAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), count, {}}, x);
 }
 
-Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis) {
+Tensor repeat(const Tensor& x, Ints counts, int axis) {
   const Op& op = find(repeat_table, "repeat");
   const int at = checked_axis(op, axis, x.ndim());
   if (counts.empty() && x.shape()[at])
     throw_error<ShapeError>("repeat: 0 counts for axis {} of x, {}", at, x.spec());
-  return op.with(RepeatAttrs{at - x.ndim(), 0, counts}, x);
+  return op.with(RepeatAttrs{at - x.ndim(), 0, {counts.begin(), counts.end()}}, x);
 }
 
 Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis) {

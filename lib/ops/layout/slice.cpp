@@ -305,9 +305,10 @@ void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, c
     throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
 }
 
-Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
-  require_same_rank("slice", x, begin, size);
-  return part_of(x, {begin, size});
+Tensor slice(const Tensor& x, Ints begin, Ints size) {
+  const SliceAttrs part = {Shape(begin.span()), Shape(size.span())};
+  require_same_rank("slice", x, part.begin, part.size);
+  return part_of(x, part);
 }
 
 Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) {

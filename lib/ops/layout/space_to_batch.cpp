@@ -253,13 +253,15 @@ Tensor with_block(const Op& op, const Tensor& x, std::int64_t block) {
 
 }   // namespace
 
-Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
-  return space_to_batch(
-      checked_blocks(find(space_to_batch_table, "space_to_batch_nd"), x, block, before, after), x);
+Tensor space_to_batch_nd(const Tensor& x, Ints block, Ints before, Ints after) {
+  return space_to_batch(checked_blocks(find(space_to_batch_table, "space_to_batch_nd"), x,
+                                       Shape(block.span()), Shape(before.span()), Shape(after.span())),
+                        x);
 }
-Tensor batch_to_space_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
-  return batch_to_space(
-      checked_blocks(find(space_to_batch_table, "batch_to_space_nd"), x, block, before, after), x);
+Tensor batch_to_space_nd(const Tensor& x, Ints block, Ints before, Ints after) {
+  return batch_to_space(checked_blocks(find(space_to_batch_table, "batch_to_space_nd"), x,
+                                       Shape(block.span()), Shape(before.span()), Shape(after.span())),
+                        x);
 }
 Tensor space_to_depth(const Tensor& x, std::int64_t block) {
   return with_block(find(space_to_batch_table, "space_to_depth"), x, block);

@@ -63,7 +63,7 @@ Tensor diagonals_of_product(const Tensor& p, const Tensor& q) {
 }
 
 void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  const Triangular t = c.attrs<Triangular>();
+  const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
   const Tensor db = banded_triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transposed});
   if (c.needs(0)) {
     const Tensor &p = t.transposed ? c.y[0] : db, &q = t.transposed ? db : c.y[0];
@@ -85,7 +85,7 @@ constexpr Op banded_table[] = {
      .infer = infer_bands,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           const auto [lower, is_transposed] = c.attrs<Triangular>();
+           const auto [lower, is_transposed] = c.attrs<TriangularSolveOptions>();
            if (const kernels::Failure f =
                    kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
              throw_singular(c, f);
@@ -125,7 +125,7 @@ constexpr Op banded_table[] = {
 
 }   // namespace
 
-Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options) {
+Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, TriangularSolveOptions options) {
   const auto [p, q] = promoted(bands, b);
   return find(banded_table, "banded_triangular_solve").with(options, p, q);
 }

@@ -144,7 +144,7 @@ Tensor change_of_cofactors(const Tensor& x, const Tensor& y, const Tensor& e) {
   const auto along = [&](const Tensor& direction) {
     const GradientOptions options = {.output_gradients = {direction},
                                      .unconnected = UnconnectedGradients::zero};
-    return tape.gradient(cofactors, z, options)[0].dense();
+    return tape.gradient(cofactors, z, options).dense();
   };
   if (e.ndim() == x.ndim()) return along(e);
   std::vector<Tensor> changes;

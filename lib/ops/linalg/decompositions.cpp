@@ -53,7 +53,8 @@ Spec infer_pinv(const Call& c) {
 // and n columns of q. The diagonal of r is real, so only the real part of that of m counts. q and r are
 // passed conjugated.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
-  const Tensor half = lower_half(conj(matmul(r, dr, {.b = true}) - matmul(dq, q, {.a = true})));
+  const Tensor half =
+      lower_half(conj(matmul(r, dr, {.transpose_b = true}) - matmul(dq, q, {.transpose_a = true})));
   return adjoint(
       triangular_solve(r, adjoint(dq + matmul(conj(q), half + conjugate_transpose(half))), {.lower = false}));
 }
@@ -74,7 +75,7 @@ void qr_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   // x = (a b) and r = (u v): a = q u, b = q v.
   const Tensor b = split(x, {m, n - m}, -1)[1], u = split(r, {m, n - m}, -1)[0];
   const std::vector<Tensor> parts = split(dr, {m, n - m}, -1);
-  dx[0] = concat({tall_qr_gradient(q, u, dq + conj(matmul(b, parts[1], {.b = true})), parts[0]),
+  dx[0] = concat({tall_qr_gradient(q, u, dq + conj(matmul(b, parts[1], {.transpose_b = true})), parts[0]),
                   matmul(conj(q), parts[1])},
                  -1);
 }
@@ -105,13 +106,13 @@ void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (dy[1].defined()) {
     Tensor dv = std::move(dy[1]).dense();
     if (is_complex(t) && v.size() > 0) dv = dv + gradient_of_turns(v, turns_of(v, dv, -2));
-    middle = astype(reciprocal_differences(values), t) * matmul(v, dv, {.a = true});
+    middle = astype(reciprocal_differences(values), t) * matmul(v, dv, {.transpose_a = true});
   }
   if (dy[0].defined()) {
     const Tensor of_values = astype(matrix_diag(std::move(dy[0]).dense()), t);
     middle = middle.defined() ? middle + of_values : of_values;
   }
-  const Tensor g = matmul(matmul(conj(v), middle), v, {.b = true});
+  const Tensor g = matmul(matmul(conj(v), middle), v, {.transpose_b = true});
   dx[0] = lower_half(g + conjugate_transpose(g));
 }
 
@@ -142,13 +143,13 @@ void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   std::vector<Tensor> middle, outside;
   if (dy[1].defined()) middle.push_back(astype(matrix_diag(std::move(dy[1]).dense()), t));
   if (du.defined()) {
-    const Tensor p = matmul(u, du, {.a = true});
+    const Tensor p = matmul(u, du, {.transpose_a = true});
     middle.push_back(twice_odd_part(p) * as_row(s));
     if (is_complex(t)) middle.push_back(matrix_diag(times_i(imag(diagonal(p)) * reciprocal_or_zero(values))));
     if (m > n) outside.push_back(matmul((du - matmul(true_u, p)) * as_row(reciprocal_or_zero(s)), true_vh));
   }
   if (dvh.defined()) {
-    const Tensor p = matmul(dvh, vh, {.b = true});
+    const Tensor p = matmul(dvh, vh, {.transpose_b = true});
     middle.push_back(expand_dims(s, -1) * twice_odd_part(conjugate_transpose(p)));
     if (n > m) outside.push_back(matmul(true_u * as_row(reciprocal_or_zero(s)), dvh - matmul(p, true_vh)));
   }
@@ -168,7 +169,7 @@ bool has_full_rank(const Tensor& x, const Tensor& y) {
 // The largest size of an element of each matrix, or a little where all are 0, as a constant.
 Tensor scale_of(const Tensor& x) {
   const StopRecording stop;
-  return astype(maximum(max(abs(x), {-2, -1}, true), 1e-30), x.dtype());
+  return astype(maximum(max(abs(x), {-2, -1}, {.keepdims = true}), 1e-30), x.dtype());
 }
 
 // The sum of aᵏ t bᵏ over k ≥ 0, by doubling the number of terms. At least four terms, for derivatives at b =
@@ -209,11 +210,15 @@ void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (!has_full_rank(x, y)) {
     dx[0] = rank_deficient_pinv_gradient(x, y, g);
   } else if (extent(x, 2) < extent(x, 1)) {
-    const Tensor gy = matmul(gc, y, {.a = true}), right = matmul(matmul(yc, y, {.a = true}), adjoint(gc));
-    dx[0] = right - matmul(matmul(right, y), x) - matmul(conj(gy), yc, {.a = true, .b = true});
+    const Tensor gy = matmul(gc, y, {.transpose_a = true}),
+                 right = matmul(matmul(yc, y, {.transpose_a = true}), adjoint(gc));
+    dx[0] = right - matmul(matmul(right, y), x) -
+            matmul(conj(gy), yc, {.transpose_a = true, .transpose_b = true});
   } else {
-    const Tensor yg = matmul(y, gc, {.b = true}), left = matmul(adjoint(gc), matmul(y, yc, {.b = true}));
-    dx[0] = left - matmul(x, matmul(y, left)) - matmul(yc, conj(yg), {.a = true, .b = true});
+    const Tensor yg = matmul(y, gc, {.transpose_b = true}),
+                 left = matmul(adjoint(gc), matmul(y, yc, {.transpose_b = true}));
+    dx[0] =
+        left - matmul(x, matmul(y, left)) - matmul(yc, conj(yg), {.transpose_a = true, .transpose_b = true});
   }
 }
 
@@ -221,7 +226,8 @@ void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 bool is_tall(const Tensor& a) { return extent(a, 2) >= extent(a, 1); }
 Tensor factor_of_products(const Tensor& a, double l2) {
   const std::int64_t n = std::min(extent(a, 1), extent(a, 2));
-  const Tensor products = is_tall(a) ? matmul(conj(a), a, {.a = true}) : matmul(a, conj(a), {.b = true});
+  const Tensor products =
+      is_tall(a) ? matmul(conj(a), a, {.transpose_a = true}) : matmul(a, conj(a), {.transpose_b = true});
   try {
     return cholesky(l2 > 0 ? products + eye(n, n, a.dtype()) * l2 : products);
   } catch (const ArgumentError&) {
@@ -247,9 +253,9 @@ Spec infer_lstsq(const Call& c) {
 void run_lstsq(const Call& c, std::span<Tensor> y) {
   const Tensor &a = c.x[0], &b = c.x[1], ac = conj(a), factor = factor_of_products(a, c.attrs<Ridge>().l2);
   if (is_tall(a))
-    y[0] = cholesky_solve(factor, matmul(ac, b, {.a = true}));
+    y[0] = cholesky_solve(factor, matmul(ac, b, {.transpose_a = true}));
   else
-    y[0] = matmul(ac, cholesky_solve(factor, b), {.a = true});
+    y[0] = matmul(ac, cholesky_solve(factor, b), {.transpose_a = true});
 }
 
 // The vjp of (aᴴa + l2) y = aᴴb or, for a wide a, of y = aᴴw with (a aᴴ + l2) w = b. ac and yc are the
@@ -260,10 +266,11 @@ void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor z = is_tall(a) ? cholesky_solve(factor, dy) : Tensor();
   const Tensor db = is_tall(a) ? matmul(a, z) : cholesky_solve(factor, matmul(a, dy));
   if (c.needs(0)) {
-    const Tensor da =
-        is_tall(a) ? matmul(b - matmul(a, conj(yc)), conj(z), {.b = true})
-                   : matmul(cholesky_solve(factor, b), conj(dy - matmul(ac, db, {.a = true})), {.b = true});
-    dx[0] = sum_repeated(c, da - matmul(db, yc, {.b = true}), 0);
+    const Tensor da = is_tall(a)
+                          ? matmul(b - matmul(a, conj(yc)), conj(z), {.transpose_b = true})
+                          : matmul(cholesky_solve(factor, b),
+                                   conj(dy - matmul(ac, db, {.transpose_a = true})), {.transpose_b = true});
+    dx[0] = sum_repeated(c, da - matmul(db, yc, {.transpose_b = true}), 0);
   }
   if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
 }
@@ -274,15 +281,15 @@ void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   Tensor right = dx[1], rest;   // right: the tangent of b - a y at fixed y; rest: what da adds to y besides
   if (da.defined()) right = right.defined() ? right - matmul(da, y) : -matmul(da, y);
   if (is_tall(a)) {
-    right = matmul(ac, right, {.a = true});
-    if (da.defined()) right = right + matmul(conj(da), b - matmul(a, y), {.a = true});
+    right = matmul(ac, right, {.transpose_a = true});
+    if (da.defined()) right = right + matmul(conj(da), b - matmul(a, y), {.transpose_a = true});
     dy[0] = cholesky_solve(factor, right);
   } else {
     if (da.defined()) {
-      rest = matmul(conj(da), cholesky_solve(factor, b), {.a = true});
+      rest = matmul(conj(da), cholesky_solve(factor, b), {.transpose_a = true});
       right = right - matmul(a, rest);
     }
-    const Tensor through = matmul(ac, cholesky_solve(factor, right), {.a = true});
+    const Tensor through = matmul(ac, cholesky_solve(factor, right), {.transpose_a = true});
     dy[0] = rest.defined() ? rest + through : through;
   }
 }
@@ -356,8 +363,8 @@ Tensor with_weight_below(const Tensor& a, double l2) {
 
 }   // namespace
 
-Qr qr(const Tensor& x, bool full) {
-  std::vector<Tensor> y = find(decompositions_table, "qr").run({&x, 1}, Full{full});
+Qr qr(const Tensor& x, QrOptions options) {
+  std::vector<Tensor> y = find(decompositions_table, "qr").run({&x, 1}, Full{options.full});
   return {std::move(y[0]), std::move(y[1])};
 }
 Eigh eigh(const Tensor& x) {
@@ -365,8 +372,8 @@ Eigh eigh(const Tensor& x) {
   return {std::move(y[0]), std::move(y[1])};
 }
 Tensor eigvalsh(const Tensor& x) { return eigh(x).values; }
-Svd svd(const Tensor& x, bool full) {
-  std::vector<Tensor> y = find(decompositions_table, "svd").run({&x, 1}, Full{full});
+Svd svd(const Tensor& x, SvdOptions options) {
+  std::vector<Tensor> y = find(decompositions_table, "svd").run({&x, 1}, Full{options.full});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
 }
 Tensor svdvals(const Tensor& x) { return svd(x).s; }
@@ -377,7 +384,7 @@ Tensor pinv(const Tensor& x, std::optional<double> rcond) {
   return find(decompositions_table, "pinv").with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
 }
 
-Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
+Tensor lstsq(const Tensor& a, const Tensor& b, const LstsqOptions& options) {
   const Op& op = find(decompositions_table, "lstsq");
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
   if (options.fast) return op.with(Ridge{options.l2}, a, b);

@@ -34,14 +34,14 @@ void eig_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &w = c.y[0], &v = c.y[1];
   Tensor middle;
   if (dy[1].defined()) {
-    const Tensor s = matmul(v, std::move(dy[1]).dense(), {.a = true});
+    const Tensor s = matmul(v, std::move(dy[1]).dense(), {.transpose_a = true});
     middle = reciprocal_differences(w) * (s - adjoint(at_largest(v)) * as_row(diagonal(s)));
   }
   if (dy[0].defined()) {
     const Tensor of_values = matrix_diag(std::move(dy[0]).dense());
     middle = middle.defined() ? middle + of_values : of_values;
   }
-  dx[0] = as_of(c.x[0], solve(v, matmul(middle, v, {.b = true}), true));
+  dx[0] = as_of(c.x[0], solve(v, matmul(middle, v, {.transpose_b = true}), {.transposed = true}));
 }
 
 void eig_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -68,7 +68,7 @@ constexpr Op eig_table[] = {
 
 Eig eig(const Tensor& x) {
   const std::vector<Tensor> y = find(eig_table, "eig").run({&x, 1});
-  return {y[0], y[1] / euclidean_norm(abs(y[1]), -2, true)};
+  return {y[0], y[1] / euclidean_norm(abs(y[1]), -2, {.keepdims = true})};
 }
 Tensor eigvals(const Tensor& x) { return find(eig_table, "eig").run({&x, 1})[0]; }
 

@@ -227,7 +227,7 @@ class MatrixProduct {
                  &second = best_.exchanged ? best_.own_a : best_.own_b;
     const Matrices p = as_matrices(best_.exchanged ? b_ : a_, first),
                    q = as_matrices(best_.exchanged ? a_ : b_, second);
-    const Tensor y = matmul(p.x, q.x, {.a = !p.rows_are_own, .b = q.rows_are_own});
+    const Tensor y = matmul(p.x, q.x, {.transpose_a = !p.rows_are_own, .transpose_b = q.rows_are_own});
     Shape shape;
     for (const char l : best_.batch)
       shape.push_back(a_.extent(l));
@@ -440,8 +440,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   return y.x;
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_of_a,
-                 const std::vector<int>& axes_of_b) {
+Tensor tensordot(const Tensor& a, const Tensor& b, Ints axes_of_a, Ints axes_of_b) {
   if (axes_of_a.size() != axes_of_b.size())
     throw_error<ArgumentError>("tensordot: {} axes of a, {} of b", axes_of_a.size(), axes_of_b.size());
   Labels of_a, of_b, output;
@@ -469,7 +468,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_
 Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
   if (axes < 0 || axes > std::min(a.ndim(), b.ndim()))
     throw_error<ArgumentError>("tensordot: {} axes: a is {}, b is {}", axes, a.spec(), b.spec());
-  std::vector<int> of_a, of_b;
+  std::vector<std::int64_t> of_a, of_b;
   for (int i = 0; i < axes; ++i)
     of_a.push_back(a.ndim() - axes + i), of_b.push_back(i);
   return tensordot(a, b, of_a, of_b);

@@ -10,7 +10,7 @@ namespace tapedeck {
 namespace {
 
 Spec infer_matmul(const Call& c) {
-  const auto [a_transposed, b_transposed] = c.attrs<Transposed>();
+  const auto [a_transposed, b_transposed] = c.attrs<MatmulOptions>();
   const Tensor &a = c.x[0], &b = c.x[1];
   require_two(c, Take::complexes);
   if (a.ndim() < 2 || b.ndim() < 2)
@@ -35,12 +35,12 @@ Tensor tall(const Tensor& x, int ndim) {
 }
 
 Tensor gradient_of_a(const Call& c, const Tensor& dy) {
-  const auto [a, b] = c.attrs<Transposed>();
+  const auto [a, b] = c.attrs<MatmulOptions>();
   return sum_repeated(c, a ? matmul(c.x[1], dy, {b, true}) : matmul(dy, c.x[1], {false, !b}), 0);
 }
 
 Tensor gradient_of_b(const Call& c, const Tensor& dy) {
-  const auto [a, b] = c.attrs<Transposed>();
+  const auto [a, b] = c.attrs<MatmulOptions>();
   const int ndim = c.y[0].ndim();
   // Many matrices times one: the sum over the batch is part of one product.
   if (c.x[1].ndim() == 2 && c.x[0].ndim() == ndim && ndim > 2 && !a && c.x[0].size() > 0) {
@@ -57,7 +57,7 @@ constexpr Op matmul_table[] = {
      .args = {"a", "b"},
      .infer = infer_matmul,
      .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const auto [a, b] = c.attrs<Transposed>();
+                   const auto [a, b] = c.attrs<MatmulOptions>();
                    kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
                  },
                  Outputs::fresh, Takes::halves},
@@ -68,12 +68,12 @@ constexpr Op matmul_table[] = {
 
 }   // namespace
 
-Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed) {
+Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
   const Op& op = find(matmul_table, "matmul");
   if (a.dtype() == b.dtype()) [[likely]]
-    return op.with(transposed, a, b);
+    return op.with(options, a, b);
   const auto [p, q] = promoted(a, b);
-  return op.with(transposed, p, q);
+  return op.with(options, p, q);
 }
 
 std::span<const Op> matmul_ops() { return matmul_table; }

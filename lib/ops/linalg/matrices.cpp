@@ -89,7 +89,7 @@ Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
   std::vector<int> axes;
   for (int back = 3; back <= y.ndim(); ++back)
     if (extent(x, back) == 1 && extent(y, back) != 1) axes.push_back(-back);
-  const Tensor summed = axes.empty() ? dx : sum(dx, axes, true);
+  const Tensor summed = axes.empty() ? dx : sum(dx, axes, {.keepdims = true});
   const Shape shape = behind_extra(dx, y.ndim(), x.shape());
   return summed.shape() == shape ? summed : reshape(summed, shape);
 }

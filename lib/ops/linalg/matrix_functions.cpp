@@ -23,7 +23,7 @@ Spec infer_sylvester(const Call& c) {
 Tensor exponential_derivative(const Tensor& x, const Tensor& e) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return e;
-  const Tensor size = stop_gradient(max(abs(e), {-2, -1}, true));
+  const Tensor size = stop_gradient(max(abs(e), {-2, -1}, {.keepdims = true}));
   const Tensor scale = astype(where(size > 0, size, 1.0), e.dtype());
   const Tensor direction = e / scale, zero = zeros_like(direction),
                same = x.shape() == e.shape() ? x : broadcast_to(x, e.shape());
@@ -84,8 +84,9 @@ constexpr Op matrix_functions_table[] = {
                     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                       const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
                       if (c.needs(0))
-                        dx[0] =
-                            sum_repeated(c, -(matmul(db, y, {.b = true}) + matmul(y, db, {.a = true})), 0);
+                        dx[0] = sum_repeated(
+                            c, -(matmul(db, y, {.transpose_b = true}) + matmul(y, db, {.transpose_a = true})),
+                            0);
                       if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
                     })},
 };

@@ -39,17 +39,17 @@ Spec infer_cofactors(const Call& c) {
 
 // For a y = b: the gradient of a, from the gradient of b.
 Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) {
-  return is_transposed ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true});
+  return is_transposed ? -matmul(y, db, {.transpose_b = true}) : -matmul(db, y, {.transpose_b = true});
 }
 
 // The tangent of the right-hand side, from which the term with da is subtracted.
 Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed) {
   if (!dx[0].defined()) return dx[1];
-  const Tensor moved = matmul(da, c.y[0], {.a = is_transposed});
+  const Tensor moved = matmul(da, c.y[0], {.transpose_a = is_transposed});
   return dx[1].defined() ? dx[1] - moved : -moved;
 }
 
-Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(x) : triu(x); }
+Tensor named_part(const Tensor& x, const TriangularSolveOptions& t) { return t.lower ? tril(x) : triu(x); }
 
 Tensor cofactors(const Tensor& x, const Tensor& y);
 
@@ -74,8 +74,9 @@ constexpr Op solve_table[] = {
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const Tensor& l = c.y[0];
-           const Tensor left = triangular_solve(
-               l, lower_half(matmul(l, std::move(dy[0]).dense(), {.a = true})), {.transposed = true});
+           const Tensor left =
+               triangular_solve(l, lower_half(matmul(l, std::move(dy[0]).dense(), {.transpose_a = true})),
+                                {.transposed = true});
            const Tensor both = triangular_solve(l, conjugate_transpose(left), {.transposed = true});
            dx[0] = 0.5 * (both + conjugate_transpose(both));
          },
@@ -92,7 +93,7 @@ constexpr Op solve_table[] = {
      .infer = infer_solve,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           const auto [lower, is_transposed] = c.attrs<Triangular>();
+           const auto [lower, is_transposed] = c.attrs<TriangularSolveOptions>();
            if (const kernels::Failure f =
                    kernels::triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
              throw_singular(c, f);
@@ -100,13 +101,13 @@ constexpr Op solve_table[] = {
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const Triangular t = c.attrs<Triangular>();
+           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
            const Tensor db = triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transposed});
            if (c.needs(0)) dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.transposed), t), 0);
            if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const Triangular t = c.attrs<Triangular>();
+           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
            dy[0] = triangular_solve(
                c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transposed),
                t);
@@ -127,13 +128,13 @@ constexpr Op solve_table[] = {
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const bool is_transposed = c.attrs<Transposition>().transposed;
-           const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), !is_transposed);
+           const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), {.transposed = !is_transposed});
            if (c.needs(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_transposed), 0);
            if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const bool is_transposed = c.attrs<Transposition>().transposed;
-           dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), is_transposed);
+           dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), {.transposed = is_transposed});
          })},
 
     {.name = "inv",
@@ -148,7 +149,8 @@ constexpr Op solve_table[] = {
      .rule = custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = -matmul(matmul(c.y[0], std::move(dy[0]).dense(), {.a = true}), c.y[0], {.b = true});
+           dx[0] = -matmul(matmul(c.y[0], std::move(dy[0]).dense(), {.transpose_a = true}), c.y[0],
+                           {.transpose_b = true});
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = -matmul(matmul(c.y[0], dx[0]), c.y[0]);
@@ -255,13 +257,13 @@ Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
   infer_solve(call);
   return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true});
 }
-Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) {
+Tensor triangular_solve(const Tensor& a, const Tensor& b, TriangularSolveOptions options) {
   const auto [p, q] = promoted(a, b);
   return find(solve_table, "triangular_solve").with(options, p, q);
 }
-Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) {
+Tensor solve(const Tensor& a, const Tensor& b, SolveOptions options) {
   const auto [p, q] = promoted(a, b);
-  return find(solve_table, "solve").with(Transposition{is_transposed}, p, q);
+  return find(solve_table, "solve").with(Transposition{options.transposed}, p, q);
 }
 Tensor inv(const Tensor& x) { return find(solve_table, "inv")(Operand(x)); }
 Tensor det(const Tensor& x) { return find(solve_table, "det")(Operand(x)); }

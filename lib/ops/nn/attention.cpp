@@ -103,14 +103,14 @@ Tensors gradient_by_ops(const AttentionAttrs& a, const Tensors& x) {
   const DType t = q.dtype();
   const double lowest = t == DType::f64 ? std::numeric_limits<double>::lowest()
                                         : static_cast<double>(std::numeric_limits<float>::lowest());
-  Tensor scores = matmul(q * a.scale, k, {.b = true});
+  Tensor scores = matmul(q * a.scale, k, {.transpose_b = true});
   if (at.defined()) scores = where(at, scores, lowest);
-  const Tensor weights = softmax(scores), dweights = matmul(dy, v, {.b = true});
-  Tensor dscores = weights * (dweights - sum(dweights * weights, {-1}, true));
+  const Tensor weights = softmax(scores), dweights = matmul(dy, v, {.transpose_b = true});
+  Tensor dscores = weights * (dweights - sum(dweights * weights, {-1}, {.keepdims = true}));
   if (at.defined()) dscores = where(at, dscores, 0.0);
   dscores = dscores * a.scale;
-  return {join_heads(matmul(dscores, k)), join_heads(matmul(dscores, q, {.a = true})),
-          join_heads(matmul(weights, dy, {.a = true}))};
+  return {join_heads(matmul(dscores, k)), join_heads(matmul(dscores, q, {.transpose_a = true})),
+          join_heads(matmul(weights, dy, {.transpose_a = true}))};
 }
 
 Tensors attention_gradient(const AttentionAttrs& a, const Tensors& x);

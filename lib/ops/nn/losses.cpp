@@ -85,7 +85,7 @@ Tensor error_of(const Call& c) {
 // The same for labels that are probabilities, or any other weights.
 Tensor dense_error_of(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
-  return softmax(logits) * sum(labels, -1, true) - labels;
+  return softmax(logits) * sum(labels, -1, {.keepdims = true}) - labels;
 }
 
 constexpr Op losses_table[] = {

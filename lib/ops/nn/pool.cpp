@@ -328,7 +328,7 @@ std::vector<std::int64_t> bounds_of(std::string_view name, std::int64_t extent, 
   return bounds;
 }
 
-Fractional fractional(const Op& op, const Tensor& x, const FractionalOptions& o, random::Key key) {
+Fractional fractional(const Op& op, const Tensor& x, const FractionalPoolOptions& o, random::Key key) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", op.name, x.spec());
   if (x.ndim() < 3)
@@ -354,13 +354,13 @@ Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
 Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
   return max_pool(find(pool_table, "max_pool3d"), 3, x, options);
 }
-MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options, bool through_all_images) {
+MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options, ArgmaxOptions positions) {
   const Op& op = find(pool_table, "max_pool_with_argmax");
   check_cells(op, in_volume(options.window), 2);
   const WindowAttrs window = window_over(op, 2, x, in_volume(options));
   if (const Tensor y = empty_pool(op, x, window); y.defined()) return {y, zeros(y.shape(), DType::i64)};
   PoolAttrs a = pool_of(window);
-  a.through = through_all_images;
+  a.through = positions.through_all_images;
   const std::vector<Tensor> y = op.run(std::span(&x, 1), Attrs(a));
   return {y[0], y[1]};
 }
@@ -376,10 +376,10 @@ Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) {
   return pool(find(pool_table, "avg_pool3d"), 3, x, options);
 }
 
-Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options, random::Key key) {
+Fractional fractional_max_pool(const Tensor& x, const FractionalPoolOptions& options, random::Key key) {
   return fractional(find(pool_table, "fractional_max_pool"), x, options, key);
 }
-Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options, random::Key key) {
+Fractional fractional_avg_pool(const Tensor& x, const FractionalPoolOptions& options, random::Key key) {
   return fractional(find(pool_table, "fractional_avg_pool"), x, options, key);
 }
 

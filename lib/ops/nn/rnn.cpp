@@ -109,7 +109,7 @@ Tensors lstm_gradient_by_ops(const Tensors& x) {
                                               (d_h * squashed + from_outside[3]) * gate[3] * (1 - gate[3])},
                                              -1);
     dc0 = d_c * gate[2];
-    dh0 = matmul(dz[static_cast<std::size_t>(t)], of_h, {.b = true});
+    dh0 = matmul(dz[static_cast<std::size_t>(t)], of_h, {.transpose_b = true});
   }
   return {time ? stack(dz) : zeros({0, batch, 4 * units}, c0.dtype()), dh0, dc0};
 }
@@ -126,14 +126,14 @@ void lstm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       lstm_gradient(c.attrs<LstmAttrs>(), {given(0), given(1), given(2), c.y[2], c.y[1], c.x[2], weights});
   const Tensor dz = reshape(g[0], {time * batch, 4 * units});
   if (c.needs(0))
-    dx[0] = reshape(matmul(dz, slice(weights, {0, 0}, {in, 4 * units}), {.b = true}), x.shape());
+    dx[0] = reshape(matmul(dz, slice(weights, {0, 0}, {in, 4 * units}), {.transpose_b = true}), x.shape());
   if (c.needs(1)) dx[1] = g[1];
   if (c.needs(2)) dx[2] = g[2];
   if (c.needs(3)) {
     const Tensor before =
         time ? concat({expand_dims(h, 0), slice(c.y[0], {0, 0, 0}, {time - 1, batch, units})}, 0) : c.y[0];
-    dx[3] = concat({matmul(reshape(x, {time * batch, in}), dz, {.a = true}),
-                    matmul(reshape(before, {time * batch, units}), dz, {.a = true})},
+    dx[3] = concat({matmul(reshape(x, {time * batch, in}), dz, {.transpose_a = true}),
+                    matmul(reshape(before, {time * batch, units}), dz, {.transpose_a = true})},
                    0);
   }
   if (c.needs(4)) dx[4] = sum(dz, 0);
@@ -224,7 +224,7 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
         at_step[static_cast<std::size_t>(t)];
     alpha = where(expand_dims(greater(logit_lengths, t), 1), next, alpha);
   }
-  const Tensor last = where(end, alpha, kNever), largest = stop_gradient(max(last, 1, true));
+  const Tensor last = where(end, alpha, kNever), largest = stop_gradient(max(last, 1, {.keepdims = true}));
   const Tensor loss = -(squeeze(largest, 1) + log(sum(exp(last - largest), 1)));
   const Tensor whole = where(equal(logit_lengths, 0), where(equal(label_lengths, 0), 0, 1e30), loss);
   return where(whole > 1e29, std::numeric_limits<double>::infinity(), whole);

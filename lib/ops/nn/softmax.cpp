@@ -33,7 +33,8 @@ Spec infer_derivative(const Call& c) {
 Tensor along_p(const Call& c, const Tensor& dy) {
   const Tensor &p = c.x[0], &v = c.x[1];
   const int axis = c.attrs<SoftmaxAttrs>().axis;
-  const Tensor of_all = dy * (v - sum(v * p, axis, true)) - v * sum(dy * p, axis, true);
+  const Tensor of_all =
+      dy * (v - sum(v * p, axis, {.keepdims = true})) - v * sum(dy * p, axis, {.keepdims = true});
   std::vector<int> extra;   // leading axes that only v has
   for (int d = p.ndim(); d < v.ndim(); ++d)
     extra.push_back(-1 - d);
@@ -68,10 +69,11 @@ constexpr Op softmax_table[] = {
          {.y = true},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
-           dx[0] = log_softmax_derivative(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, true), c.y[0]);
+           dx[0] =
+               log_softmax_derivative(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, {.keepdims = true}), c.y[0]);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, true);
+           dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, {.keepdims = true});
          }))},
 
     {.name = "softmax_derivative",

@@ -83,7 +83,7 @@ std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
 Tensor sums_of(const Call& c) {
   const Tensor& logits = c.x[0];
   const std::int64_t k = logits.shape()[logits.ndim() - 1];
-  const Tensor weights = exp(logits - max(logits, {-1}, true));
+  const Tensor weights = exp(logits - max(logits, {-1}, {.keepdims = true}));
   Tensor sums = allocate({DType::f64, {logits.size() / k, k}});
   if (const auto r = kernels::running_sums(reshape(weights, sums.shape()), sums))
     throw_error<ArgumentError>(

@@ -96,7 +96,7 @@ constexpr Rule kSharedByExtremes = stacking_jvp(custom(
       dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c);
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
-      dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
+      dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
     }));
 
 Tensor part(const Tensor& x, std::int64_t begin, std::int64_t n) {
@@ -172,7 +172,7 @@ constexpr Op reduce_table[] = {
            dx[0] = with_axes(c, std::move(dy[0]).dense()) * others(c);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(others(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
+           dy[0] = sum(others(c) * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
          })},
 
     {.name = "prod_of_others",
@@ -283,7 +283,7 @@ constexpr Op reduce_table[] = {
            dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
+           dy[0] = sum(c.x[0] * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
            if (count_of(c) > 0) dy[0] = dy[0] / c.y[0];   // else 0, not 0 / 0
          })},
 
@@ -334,51 +334,52 @@ Tensor share_of_extreme(const Call& c) {
                    c.x[0]);
 }
 
-Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) {
-  return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), keepdims}, x);
+Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), options.keepdims}, x);
 }
 // The position along one axis, which a number without axes has not.
-Tensor position(const Op& op, const Tensor& x, int axis, bool keepdims) {
+Tensor position(const Op& op, const Tensor& x, int axis, ReduceOptions options) {
   const bool number = x.ndim() == 0 && mask_of(op, axis, 0) == 0;
-  return reduce(op, number ? reshape(x, {1}) : x, number ? 0 : axis, !number && keepdims);
+  return reduce(op, number ? reshape(x, {1}) : x, number ? 0 : axis,
+                {.keepdims = !number && options.keepdims});
 }
 
 }   // namespace
 
 Tensor prod_of_others(const Tensor& x) { return find(reduce_table, "prod_of_others")(Operand(x)); }
-Tensor sum(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "sum"), x, axes, keepdims);
+Tensor sum(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "sum"), x, axes, options);
 }
-Tensor prod(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "prod"), x, axes, keepdims);
+Tensor prod(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "prod"), x, axes, options);
 }
-Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "mean"), x, axes, keepdims);
+Tensor mean(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "mean"), x, axes, options);
 }
-Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "max"), x, axes, keepdims);
+Tensor max(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "max"), x, axes, options);
 }
-Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "min"), x, axes, keepdims);
+Tensor min(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "min"), x, axes, options);
 }
-Tensor argmax(const Tensor& x, int axis, bool keepdims) {
-  return position(find(reduce_table, "argmax"), x, axis, keepdims);
+Tensor argmax(const Tensor& x, int axis, ReduceOptions options) {
+  return position(find(reduce_table, "argmax"), x, axis, options);
 }
-Tensor argmin(const Tensor& x, int axis, bool keepdims) {
-  return position(find(reduce_table, "argmin"), x, axis, keepdims);
+Tensor argmin(const Tensor& x, int axis, ReduceOptions options) {
+  return position(find(reduce_table, "argmin"), x, axis, options);
 }
-Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "any"), x, axes, keepdims);
+Tensor any(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "any"), x, axes, options);
 }
-Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "all"), x, axes, keepdims);
-}
-
-Tensor euclidean_norm(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(reduce_table, "euclidean_norm"), is_complex(x.dtype()) ? abs(x) : x, axes, keepdims);
+Tensor all(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "all"), x, axes, options);
 }
 
-Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
+Tensor euclidean_norm(const Tensor& x, const Axes& axes, ReduceOptions options) {
+  return reduce(find(reduce_table, "euclidean_norm"), is_complex(x.dtype()) ? abs(x) : x, axes, options);
+}
+
+Tensor logsumexp(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const Op& op = find(reduce_table, "logsumexp");
   const Tensor* inputs[] = {&x};
   require_floating({.op = op, .x = {inputs, 1}}, 0);
@@ -387,7 +388,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   // If the op is recorded, the exponentials are kept, since the gradient would have to recompute them.
   const Tensor y = thread_state.innermost ? find(reduce_table, "logsumexp_and_softmax").run({&merged, 1})[0]
                                           : op(Operand(merged));
-  return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
+  return options.keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
 std::span<const Op> reduce_ops() { return reduce_table; }

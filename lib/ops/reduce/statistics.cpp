@@ -41,39 +41,41 @@ unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
 
 }   // namespace
 
-Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
+Tensor count_nonzero(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const Op& op = find(statistics_table, "count_nonzero");
-  return op.with(CountAttrs{mask_of(op, axes, x.ndim()), keepdims}, x);
+  return op.with(CountAttrs{mask_of(op, axes, x.ndim()), options.keepdims}, x);
 }
 
-Tensor variance(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
+Tensor variance(const Tensor& x, const Axes& axes, VarianceOptions options) {
   const auto n = static_cast<double>(size_along(x.shape(), checked("variance", x, axes)));
   return in_wide(x, [&](const Tensor& t) {
-    return sum(squared_difference(t, mean(t, axes, true)), axes, keepdims) / std::max(n - correction, 0.0);
+    return sum(squared_difference(t, mean(t, axes, {.keepdims = true})), axes,
+               {.keepdims = options.keepdims}) /
+           std::max(n - options.correction, 0.0);
   });
 }
 
-Tensor stddev(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
+Tensor stddev(const Tensor& x, const Axes& axes, VarianceOptions options) {
   checked("stddev", x, axes);
-  return in_wide(x, [&](const Tensor& t) { return sqrt(variance(t, axes, keepdims, correction)); });
+  return in_wide(x, [&](const Tensor& t) { return sqrt(variance(t, axes, options)); });
 }
 
-Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
+Tensor norm(const Tensor& x, double order, const Axes& axes, ReduceOptions options) {
   const unsigned mask = checked("norm", x, axes);
   if (order != order) throw ArgumentError("norm: the order is NaN");
-  if (order == 2) return euclidean_norm(x, axes, keepdims);
-  if (order == 0) return astype(count_nonzero(x, axes, keepdims), x.dtype());
+  if (order == 2) return euclidean_norm(x, axes, options);
+  if (order == 0) return astype(count_nonzero(x, axes, options), x.dtype());
   const Tensor size = abs(x);
   const bool empty = size_along(x.shape(), mask) == 0;
   if (std::isinf(order) && empty)
     throw_error<ShapeError>("norm: no elements to choose from: x is {}", x.spec());
-  if (order == 1 || empty) return sum(size, axes, keepdims);
-  if (std::isinf(order)) return order > 0 ? max(size, axes, keepdims) : min(size, axes, keepdims);
-  return in_wide(size, [&](const Tensor& t) { return pow(sum(pow(t, order), axes, keepdims), 1 / order); });
+  if (order == 1 || empty) return sum(size, axes, options);
+  if (std::isinf(order)) return order > 0 ? max(size, axes, options) : min(size, axes, options);
+  return in_wide(size, [&](const Tensor& t) { return pow(sum(pow(t, order), axes, options), 1 / order); });
 }
 
 // sort puts NaN last, so the median is NaN if the last element is.
-Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
+Tensor median(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const unsigned mask = checked("median", x, axes);
   const std::int64_t n = size_along(x.shape(), mask);
   if (n == 0) throw_error<ShapeError>("median: no elements to choose from: x is {}", x.spec());
@@ -83,7 +85,7 @@ Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
     const Tensor middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5, last = at(n - 1);
     return where(equal(last, last), middle, last);
   });
-  return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
+  return options.keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
 std::span<const Op> statistics_ops() { return statistics_table; }

@@ -85,7 +85,7 @@ constexpr Rule kChosenAlong = accepting_none(custom(
 // The share of each element of a row in the gradient of its nth element; equal elements share it equally.
 Tensor share_of_nth(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], expand_dims(c.y[0], -1)), c.x[0].dtype());
-  return chosen / sum(chosen, -1, true);
+  return chosen / sum(chosen, -1, {.keepdims = true});
 }
 
 Spec infer_searchsorted(const Call& c) {
@@ -217,13 +217,13 @@ constexpr Op sort_table[] = {
 
 }   // namespace
 
-Tensor sort(const Tensor& x, int axis, bool descending) {
+Tensor sort(const Tensor& x, int axis, SortOptions options) {
   const Op& op = find(sort_table, "sort");
-  return op.run({&x, 1}, SortAttrs{descending, checked_axis(op, axis, x.ndim()) - x.ndim()})[0];
+  return op.run({&x, 1}, SortAttrs{options.descending, checked_axis(op, axis, x.ndim()) - x.ndim()})[0];
 }
-Tensor argsort(const Tensor& x, int axis, bool descending) {
+Tensor argsort(const Tensor& x, int axis, SortOptions options) {
   const Op& op = find(sort_table, "argsort");
-  return op.with(SortAttrs{descending, checked_axis(op, axis, x.ndim()) - x.ndim()}, x);
+  return op.with(SortAttrs{options.descending, checked_axis(op, axis, x.ndim()) - x.ndim()}, x);
 }
 TopK top_k(const Tensor& x, std::int64_t k, int axis) {
   const Op& op = find(sort_table, "top_k");
@@ -232,9 +232,9 @@ TopK top_k(const Tensor& x, std::int64_t k, int axis) {
   return {y[0], y[1]};
 }
 
-Tensor nth_element(const Tensor& x, std::int64_t n, int axis, bool reverse) {
+Tensor nth_element(const Tensor& x, std::int64_t n, int axis, NthElementOptions options) {
   const Op& op = find(sort_table, "nth_element");
-  return op.with(NthAttrs{n, reverse}, with_axis_last(x, checked_axis(op, axis, x.ndim())));
+  return op.with(NthAttrs{n, options.reverse}, with_axis_last(x, checked_axis(op, axis, x.ndim())));
 }
 
 Unique unique(const Tensor& x) {
