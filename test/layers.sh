@@ -15,7 +15,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     split("core kernels op tape ops transforms debug optim minimize compile io nn distribute", layers)
     for (i in layers) rank[layers[i]] = i + 0
 
-    headers("core", "error half dtype shape creation owned tensor memory named_tensors refs axes random_key threads build_info")
+    headers("core", "error half dtype shape creation owned tensor memory named_tensors refs axes ints random_key threads build_info")
     headers("kernels", "scalars simd/adjoint simd/calls simd/choices simd/dual simd/elementary simd/functions simd/numbers simd/partials simd/pass simd/scalar simd/scan_pass simd/slopes")
     headers("op", "operand indexed_slices gradient op")
     headers("tape", "variable named_variable gradient_tape forward_accumulator record_operation")

@@ -1,5 +1,6 @@
 // Axes: which dimensions of a tensor a reduction works on, and whether they stay.
 #pragma once
+#include <concepts>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@ namespace tapedeck {
 struct Axes {
   Axes() = default;
   Axes(int axis) : all(false), list{axis} {}
+  template <std::same_as<bool> Wrong>
+  Axes(Wrong) = delete;   // axes come before options: sum(x, {}, {.keepdims = true})
   Axes(std::initializer_list<int> axes) : all(false), list(axes) {}
   Axes(std::vector<int> axes) : all(false), list(std::move(axes)) {}
 

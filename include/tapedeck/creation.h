@@ -2,8 +2,6 @@
 // are made by tensor (tensor.h): tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2], tensor(values, shape) takes a
 // std::vector or std::span. The shape comes first, the dtype last.
 #pragma once
-#include <concepts>
-
 #include "tapedeck/shape.h"
 
 namespace tapedeck {
@@ -16,8 +14,6 @@ TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DTyp
 TAPEDECK_EXPORT Tensor zeros(const Shape& shape, DType dtype = DType::f32);
 /// 1 in every element.
 TAPEDECK_EXPORT Tensor ones(const Shape& shape, DType dtype = DType::f32);
-template <std::integral... Extents> void zeros(Extents...) = delete;   // a shape has braces: zeros({2, 3})
-template <std::integral... Extents> void ones(Extents...) = delete;    // a shape has braces: ones({2, 3})
 /// `value` repeated, in x's shape and dtype.
 TAPEDECK_EXPORT Tensor full_like(const Tensor& x, double value);
 /// start, start + step, …, excluding stop; of one number n the integers 0 to n - 1. Throws ArgumentError if

@@ -180,7 +180,8 @@ class TAPEDECK_EXPORT GradientTape {
   template <class A, class B, class... S>
   std::array<Gradient, sizeof...(S) + 2> gradient(const Source& target, const A& a, const B& b,
                                                   const S&... more) requires
-      std::convertible_to<const A&, Source> && std::convertible_to<const B&, Source> {
+      std::convertible_to<const A&, Source> && std::convertible_to<const B&, Source> &&
+      (std::convertible_to<const S&, Source>&&...) {
     std::vector<Gradient> g = gradient(Targets{target}, Sources{Source(a), Source(b), Source(more)...});
     std::array<Gradient, sizeof...(S) + 2> result;
     for (std::size_t i = 0; i < g.size(); ++i)

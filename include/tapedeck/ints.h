@@ -1,21 +1,26 @@
 // Ints: a list of integers as an argument.
 #pragma once
+#include <concepts>
 #include <initializer_list>
 #include <span>
-#include <vector>
 
 #include "tapedeck/shape.h"
 
 namespace tapedeck {
 
-/// Integers, such as one for each axis: {1, 2}, a std::vector or std::span of std::int64_t, or the extents of
-/// a Shape. It refers to them, so it is for arguments, not for keeping.
+/// Integers, such as one for each axis: {1, 2}, a std::vector, std::array or std::span of std::int64_t, or
+/// the extents of a Shape. It refers to them, so it is for arguments: a variable of this type must not be
+/// made from braces or a temporary.
 class Ints {
  public:
   constexpr Ints() = default;
   constexpr Ints(std::initializer_list<std::int64_t> list) : list_(list.begin(), list.size()) {}
-  constexpr Ints(std::span<const std::int64_t> list) : list_(list) {}
-  Ints(const std::vector<std::int64_t>& list) : list_(list.data(), list.size()) {}
+  template <class List>
+  requires requires(const List& list) {
+    { list.data() } -> std::convertible_to<const std::int64_t*>;
+    { list.size() } -> std::convertible_to<std::size_t>;
+  }
+  constexpr Ints(const List& list) : list_(list.data(), list.size()) {}
   constexpr Ints(const Shape& shape) : list_(shape.dims()) {}
 
   /// The integers; their number; one of them, unchecked.

@@ -204,10 +204,7 @@ template <class Options> class OptimizerOf : public Optimizer {
   explicit OptimizerOf() requires std::default_initializable<Options> &&
       (!requires(Options o) { o.learning_rate.in(Form::v1); })
       : OptimizerOf(Options{}) {}
-  OptimizerOf() =
-      delete;   // this one has to be given its .learning_rate, as in Adagrad({.learning_rate = 0.1})
-  template <std::convertible_to<Scheduled> T>
-  explicit OptimizerOf(T) = delete;   // options stand in braces, as in Adam({.learning_rate = 0.1})
+  OptimizerOf() = delete;   // needs its .learning_rate, as in Adagrad({.learning_rate = 0.1})
 };
 
 /// x -= learning_rate · g.

@@ -58,18 +58,19 @@ class TAPEDECK_EXPORT Variable {
   /// has its dtype and shape. Not differentiated. The update is in place if no other tensor shares the
   /// memory.
   void assign(const Tensor& value) const;
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  void assign(Number) const = delete;   // a tensor of its dtype and shape: w.assign(full_like(w, 1.0))
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
-  /// Assigns f(value). The same holds for the result; f is not recorded by tapes.
+  /// Assigns f(value), which tapes do not record, and throws as assign does.
   void update(const std::function<Tensor(const Tensor&)>& f) const;
-  /// w += y assigns w + y, and so on, where y may also be a number or broadcast. The same holds for them.
+  /// w += y assigns w + y, and so on, where y may also be a number or broadcast; as assign_add.
   const Variable& operator+=(Operand y) const;
   const Variable& operator-=(Operand y) const;
   const Variable& operator*=(Operand y) const;
   const Variable& operator/=(Operand y) const;
-  template <class Value>
-  requires(!std::derived_from<Value, Variable>) void operator=(const Value&) const =
-      delete;   // w.assign(x) changes the value; w = v makes w a handle of v
+  template <class Value, class = std::enable_if_t<!std::derived_from<Value, Variable>>>
+  void operator=(const Value&) const = delete;   // w.assign(x) changes the value
 
   friend bool operator==(const Variable& a, const Variable& b) { return a.cell_ == b.cell_; }
 

@@ -19,11 +19,11 @@ unsigned mask_of(std::string_view op, std::string_view arg, const Axes& axes, in
   return mask;
 }
 
-int checked_position(std::string_view name, std::int64_t axis, int ndim, const Tensor& x) {
+int checked_position(std::string_view name, int axis, int ndim, const Tensor& x) {
   if (axis < -ndim || axis >= ndim)
     throw_error<ShapeError>("{}: axis {} is out of range for x, {}; use {}..{}", name, axis, x.spec(), -ndim,
                             ndim - 1);
-  return static_cast<int>(axis < 0 ? axis + ndim : axis);
+  return axis < 0 ? axis + ndim : axis;
 }
 
 Tensor with_axis_last(const Tensor& x, int axis) {

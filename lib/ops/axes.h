@@ -17,7 +17,7 @@ inline unsigned mask_of(const Op& op, const Axes& axes, int ndim) {
 
 /// The axis counted from 0, for an axis of a result of rank `ndim` that is computed from x. Throws ShapeError
 /// if it is out of range.
-int checked_position(std::string_view name, std::int64_t axis, int ndim, const Tensor& x);
+int checked_position(std::string_view name, int axis, int ndim, const Tensor& x);
 
 /// The shape x without the axes in the mask; with keepdims their extents become 1 instead.
 inline Shape without(const Shape& x, unsigned mask, bool keepdims) {

@@ -212,6 +212,11 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
         "is no safetensors file, or cut off: a header of 16 bytes in a file of 10");
   CHECK(loaded.message("[1]", "") == "is no safetensors file: the header is no JSON object");
   CHECK_THAT(loaded.message("{,}", ""), Catch::Matchers::StartsWith("the header is no JSON: "));
+  // The reason and its place, behind a list, too.
+  CHECK_THAT(loaded.message(R"({"a":[1,true,null,"b",2.5],"c":{}})"
+                            "]",
+                            ""),
+             Catch::Matchers::Contains("column 34"));
   CHECK_THAT(loaded.message("{\"\xff\":1}", ""), Catch::Matchers::StartsWith("the header is no JSON: "));
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[[1]],"data_offsets":[0,4]})"), four) ==
         "the header is nested too deep");

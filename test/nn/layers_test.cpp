@@ -267,6 +267,17 @@ double worst_of_finite(const Tensor& a, const Tensor& b) {
   return std::isfinite(sum(a).item()) ? worst(a, b) : INFINITY;
 }
 
+TEST_CASE("attention that is causal stays so beside a mask, and where heads share keys", "[attention]") {
+  const Tensor q = random::normal({2, 3, 4}, {.seed = 1}, DType::f64),
+               k = random::normal({3, 4}, {.seed = 2}, DType::f64),
+               v = random::normal({3, 2}, {.seed = 3}, DType::f64);
+  const Tensor everything = ones({3, 3}, DType::boolean), shared = broadcast_to(k, {2, 3, 4});
+  const Tensor expected = nn::attention(q, shared, broadcast_to(v, {2, 3, 2}), {.causal = true});
+  CHECK(worst(expected[{{}, 0}], stack({v[0], v[0]})) < 1e-14);   // the first row sees itself alone
+  CHECK(worst(nn::attention(q, k, v, {.causal = true}), expected) < 1e-14);
+  CHECK(worst(nn::attention(q, k, v, {.mask = everything, .causal = true}), expected) < 1e-14);
+}
+
 TEST_CASE("an added mask of -inf is one of bools, in values and derivatives") {
   const Tensor bits = astype(tensor({{1, 0, 1}, {0, 0, 0}, {1, 1, 1}, {0, 0, 1}}), DType::boolean);
   for (const DType t : {DType::f32, DType::f64})

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "tapedeck/ints.h"
+#include "tapedeck/axes.h"
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
@@ -20,9 +20,11 @@ inline Tensor einsum(std::string_view equation, std::initializer_list<Tensor> op
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
-/// Contracts axes_of_a[i] of a with axes_of_b[i] of b: the result has the remaining axes of a, then those of
-/// b. Throws ArgumentError if the lists differ in length or name an axis twice, ShapeError if extents differ.
-TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, Ints axes_of_a, Ints axes_of_b);
+/// Contracts axes_of_a[i] of a with axes_of_b[i] of b, none where both are {}: the result has the remaining
+/// axes of a, then those of b. Throws ArgumentError if the lists differ in length or name an axis twice,
+/// ShapeError if extents differ.
+TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& axes_of_a,
+                                 const Axes& axes_of_b);
 /// Contracts the last `axes` axes of a with the first ones of b; with 0 axes it is the outer product.
 TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, int axes = 2);
 /// The outer product y[i, j] = a[i] b[j] of all elements in row-major order, [a.size, b.size].

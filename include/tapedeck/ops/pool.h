@@ -34,12 +34,12 @@ struct MaxAndPosition {
   Tensor y, position;
 };
 /// Options of max_pool_with_argmax, beside those of the pooling.
-struct ArgmaxOptions {
+struct MaxPoolWithArgmaxOptions {
   bool through_all_images = false;   // true: positions count over all images, not in each
 };
 /// max_pool2d and the positions of the maxima. Throws as max_pool2d does.
 TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
-                                                    ArgmaxOptions positions = {});
+                                                    MaxPoolWithArgmaxOptions positions = {});
 
 /// Options of pooling of sequences, as those of images.
 struct Pool1dOptions {

@@ -1,4 +1,4 @@
-// Reductions over axes, which go unless options.keepdims is set. All throw ShapeError if an axis
+// Reductions over axes, which are removed unless options.keepdims is set. All throw ShapeError if an axis
 // is out of range or given twice; axes 0 and -1 of a tensor without axes are its element.
 #pragma once
 #include "tapedeck/axes.h"

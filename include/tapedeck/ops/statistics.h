@@ -1,4 +1,4 @@
-// Moments, norms and order statistics over axes, which go unless options.keepdims is set. All
+// Moments, norms and order statistics over axes, which are removed unless options.keepdims is set. All
 // throw ShapeError if an axis is out of range or given twice; axes 0 and -1 of a tensor without axes are its
 // element. All but count_nonzero take floating-point dtypes, and compute f16 and bf16 in f32.
 #pragma once

@@ -440,7 +440,8 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   return y.x;
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, Ints axes_of_a, Ints axes_of_b) {
+Tensor tensordot(const Tensor& a, const Tensor& b, const Axes& of_each_a, const Axes& of_each_b) {
+  const std::vector<int>&axes_of_a = of_each_a.list, &axes_of_b = of_each_b.list;
   if (axes_of_a.size() != axes_of_b.size())
     throw_error<ArgumentError>("tensordot: {} axes of a, {} of b", axes_of_a.size(), axes_of_b.size());
   Labels of_a, of_b, output;
@@ -468,7 +469,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, Ints axes_of_a, Ints axes_of_
 Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
   if (axes < 0 || axes > std::min(a.ndim(), b.ndim()))
     throw_error<ArgumentError>("tensordot: {} axes: a is {}, b is {}", axes, a.spec(), b.spec());
-  std::vector<std::int64_t> of_a, of_b;
+  std::vector<int> of_a, of_b;
   for (int i = 0; i < axes; ++i)
     of_a.push_back(a.ndim() - axes + i), of_b.push_back(i);
   return tensordot(a, b, of_a, of_b);

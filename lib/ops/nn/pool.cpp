@@ -354,7 +354,8 @@ Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
 Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
   return max_pool(find(pool_table, "max_pool3d"), 3, x, options);
 }
-MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options, ArgmaxOptions positions) {
+MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
+                                    MaxPoolWithArgmaxOptions positions) {
   const Op& op = find(pool_table, "max_pool_with_argmax");
   check_cells(op, in_volume(options.window), 2);
   const WindowAttrs window = window_over(op, 2, x, in_volume(options));
