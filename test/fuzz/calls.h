@@ -75,6 +75,7 @@ struct Operator {
 template <class T> struct StoredAs { using type = T; };
 template <> struct StoredAs<Operand> { using type = Operator; };
 template <> struct StoredAs<std::span<const Tensor>> { using type = std::vector<Tensor>; };
+template <> struct StoredAs<Ints> { using type = Shape; };
 template <> struct StoredAs<std::span<const std::int64_t>> { using type = std::vector<std::int64_t>; };
 template <> struct StoredAs<std::span<const Slice>> { using type = std::vector<Slice>; };
 template <> struct StoredAs<std::string_view> { using type = std::string; };
@@ -111,7 +112,15 @@ TAPEDECK_MEMBERS(LstsqOptions, a, b)
 TAPEDECK_MEMBERS(Diagonals, a, b)
 TAPEDECK_MEMBERS(MatrixDiagOptions, a, b, c, d)
 TAPEDECK_MEMBERS(MatmulOptions, transpose_a, transpose_b)
+TAPEDECK_MEMBERS(MaxPoolWithArgmaxOptions, a)
+TAPEDECK_MEMBERS(NthElementOptions, a)
+TAPEDECK_MEMBERS(QrOptions, a)
+TAPEDECK_MEMBERS(ReduceOptions, a)
+TAPEDECK_MEMBERS(SolveOptions, a)
+TAPEDECK_MEMBERS(SortOptions, a)
+TAPEDECK_MEMBERS(SvdOptions, a)
 TAPEDECK_MEMBERS(TriangularSolveOptions, a, b)
+TAPEDECK_MEMBERS(VarianceOptions, a, b)
 TAPEDECK_MEMBERS(LocalResponseOptions, a, b, c, d)
 TAPEDECK_MEMBERS(DotProductOptions, a, b, c)
 TAPEDECK_MEMBERS(PatchOptions, a, b, c, d)

@@ -195,11 +195,11 @@ void add_layout(const Adder& add) {
       d.shape.set(axis < 0 ? axis + d.shape.ndim() : axis, 1);
     x = d.tensor(d.shape);
   });
-  add("transpose", any, transpose, [](Draw& d, Tensor& x, std::vector<int>& perm) {
-    perm.clear();
+  add("transpose", any, transpose, [](Draw& d, Tensor& x, Axes& perm) {
+    std::vector<int> order;
     for (int i = 0; i < x.ndim(); ++i)
-      perm.insert(perm.begin() + d.in(0, i), i);
-    if (d.chance(20)) perm.clear();
+      order.insert(order.begin() + d.in(0, i), i);
+    perm = d.chance(20) ? Axes() : Axes(order);
   });
   add("reverse", any, reverse);
   add("broadcast_to", any, broadcast_to, [](Draw& d, Tensor& x, Shape& shape) {
@@ -330,12 +330,16 @@ void add_layout(const Adder& add) {
         }
       });
   add("roll", any, Form<Tensor, const Tensor&, std::int64_t, const Axes&>(roll));
-  add("roll", any, Form<Tensor, const Tensor&, const std::vector<std::int64_t>&, const Axes&>(roll));
+  add("roll", any, Form<Tensor, const Tensor&, Ints, const Axes&>(roll),
+      [](Draw& d, Tensor&, Shape& shifts, Axes&) {
+        for (int i = 0; i < shifts.ndim(); ++i)
+          shifts.set(i, d.in(-7, 7));
+      });
   add("repeat", any, Form<Tensor, const Tensor&, std::int64_t, int>(repeat));
-  add("repeat", any, Form<Tensor, const Tensor&, const std::vector<std::int64_t>&, int>(repeat),
-      [](Draw& d, Tensor& x, std::vector<std::int64_t>& counts, int& axis) {
+  add("repeat", any, Form<Tensor, const Tensor&, Ints, int>(repeat),
+      [](Draw& d, Tensor& x, Shape& counts, int& axis) {
         axis = 0;
-        x = d.tensor({static_cast<std::int64_t>(counts.size()), d.extent()});
+        x = d.tensor({counts.ndim(), d.extent()});
       });
   add("reverse_sequence", any, reverse_sequence,
       [](Draw& d, Tensor& x, Tensor& lengths, int& sequence, int& batch) {
@@ -533,9 +537,8 @@ void add_linalg(const Adder& add) {
             equation = "ij->", x = {d.tensor({i, j})};
         }
       });
-  add("tensordot", floating,
-      Form<Tensor, const Tensor&, const Tensor&, const std::vector<int>&, const std::vector<int>&>(tensordot),
-      [](Draw& d, Tensor& a, Tensor& b, std::vector<int>& of_a, std::vector<int>& of_b) {
+  add("tensordot", floating, Form<Tensor, const Tensor&, const Tensor&, const Axes&, const Axes&>(tensordot),
+      [](Draw& d, Tensor& a, Tensor& b, Axes& of_a, Axes& of_b) {
         const std::int64_t i = d.extent(), j = d.extent();
         a = d.tensor({i, d.extent(), j});
         b = d.tensor({j, i, d.extent()});
@@ -640,7 +643,7 @@ void add_reductions(const Adder& add) {
   add("count_nonzero", Kind::any, count_nonzero);
   add("variance", floating, variance);
   add("stddev", floating, stddev);
-  add("norm", floating, norm, [filled](Draw& d, Tensor& x, double& order, Axes&, bool&) {
+  add("norm", floating, norm, [filled](Draw& d, Tensor& x, double& order, Axes&, ReduceOptions&) {
     filled(d, x);
     if (d.chance(30)) order = d.in(0, 3);
   });
@@ -656,10 +659,11 @@ void add_reductions(const Adder& add) {
     along(d, x, axis);
     k = d.in(0, static_cast<int>(x.shape()[axis < 0 ? axis + x.ndim() : axis]));
   });
-  add("nth_element", real, nth_element, [along](Draw& d, Tensor& x, std::int64_t& n, int& axis, bool&) {
-    along(d, x, axis);
-    n = d.in(0, static_cast<int>(x.shape()[axis < 0 ? axis + x.ndim() : axis]) - 1);
-  });
+  add("nth_element", real, nth_element,
+      [along](Draw& d, Tensor& x, std::int64_t& n, int& axis, NthElementOptions&) {
+        along(d, x, axis);
+        n = d.in(0, static_cast<int>(x.shape()[axis < 0 ? axis + x.ndim() : axis]) - 1);
+      });
   add("unique", real, unique);
   add("searchsorted", real, searchsorted, [](Draw& d, Tensor& sorted, Tensor& values, Side&) {
     const Shape front = d.extents(0, 2);

@@ -20,7 +20,7 @@ namespace {
     return Tensors{__VA_ARGS__};         \
   }
 #define REDUCED(f) \
-  [](const Node& n, const Tensors& in) { return Tensors{f(in[0], axes_of(n), n.number > 0)}; }
+  [](const Node& n, const Tensors& in) { return Tensors{f(in[0], axes_of(n), {.keepdims = n.number > 0})}; }
 
 Tensor map_of(const Tensor& a, const Tensor& b) {
   return map([](auto x, auto y) { return where(x > y, x * sin(y), y / (2.0 + x * x)); }, a, b);
