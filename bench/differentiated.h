@@ -44,7 +44,7 @@ inline tapedeck::Tensor gradient_calls(const Network& network) {
   for (std::int64_t i = 0; i < Network::kOut; ++i)
     rows.push_back(tape.gradient(y, network.x,
                                  {.output_gradients = {tapedeck::pad(tapedeck::ones({1, 1}), {0, i},
-                                                                     {0, Network::kOut - 1 - i})}})[0]
+                                                                     {0, Network::kOut - 1 - i})}})
                        .dense());
   return tapedeck::concat(rows, 0);
 }

@@ -11,7 +11,7 @@ CHAPTERS = [
     ("Start", ["start/first_programs", "start/install", "start/pitfalls", "start/from_pytorch", "start/from_jax", "start/from_tensorflow", "start/tensorflow_walkthrough"]),
     ("Guide", ["guide/basics", "guide/differentiation", "guide/forward_mode", "guide/control_flow", "guide/custom_gradients", "guide/map", "guide/map_scan",
                "guide/scalars", "guide/compile", "guide/debugging", "guide/networks", "guide/training", "guide/optimizers", "guide/checkpoints", "guide/data",
-               "guide/scaling", "guide/adding_an_op"]),
+               "guide/scaling", "guide/adding_an_op", "guide/renamed"]),
     ("Reference", ["reference/performance", "reference/accuracy"]),
     ("Inside", ["inside/design", "inside/tour", "inside/engine", "inside/compiled_functions", "inside/testing", "inside/decisions"]),
 ]
