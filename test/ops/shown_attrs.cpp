@@ -20,7 +20,6 @@
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/einsum.h"
 #include "ops/linalg/fft.h"
-#include "ops/linalg/solve.h"
 #include "ops/nn/attention.h"
 #include "ops/nn/nn.h"
 #include "ops/nn/normalization.h"
@@ -99,7 +98,7 @@ Json show(const IntoAttrs& a) { return Json::array({a.axes}); }
 Json show(const RowAttrs& a) { return Json::array({a.rest}); }
 Json show(const PartAttrs& a) { return Json::array({a.rest, a.count}); }
 Json show(const MatmulOptions& a) { return Json::array({a.transpose_a, a.transpose_b}); }
-Json show(const Transposition& a) { return Json::array({a.transposed}); }
+Json show(const SolveOptions& a) { return Json::array({a.transposed}); }
 Json show(const TriangularSolveOptions& a) { return Json::array({a.lower, a.transposed}); }
 Json show(const Full& a) { return Json::array({a.full}); }
 Json show(const Cutoff& a) { return Json::array({a.rcond}); }
@@ -182,7 +181,7 @@ Json shown(const Attrs& a) {
                   StridedAttrs, AxisAttrs, SplitAttrs, DiagonalAttrs, BandAttrs, AxesAttrs, BlockAttrs,
                   DepthAttrs, GatherAttrs, ScatterAttrs, GatherNdAttrs, ScatterNdAttrs, TakeAttrs, AddAttrs,
                   IntoAttrs, RowAttrs, PartAttrs, CountOfPartsAttrs, PlacesAttrs, DivisorsAttrs,
-                  MatmulOptions, Transposition, TriangularSolveOptions, Full, Cutoff, Ridge, EinsumAttrs,
+                  MatmulOptions, SolveOptions, TriangularSolveOptions, Full, Cutoff, Ridge, EinsumAttrs,
                   FftAttrs, RealFftAttrs, SoftmaxAttrs, DropoutAttrs, NormAttrs, LocalResponseOptions,
                   LstmAttrs, AttentionAttrs, CtcAttrs, FakeQuantAttrs, QuantizeAttrs, WindowAttrs, PoolAttrs,
                   VolumeAttrs, ResampleAttrs, ResizeAttrs, FrameAttrs>(a);

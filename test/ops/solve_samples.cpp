@@ -1,5 +1,4 @@
 // Samples of the ops in lib/ops/linalg/solve.cpp.
-#include "ops/linalg/solve.h"
 #include "ops/sample_inputs.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
@@ -62,8 +61,7 @@ constexpr OpSamples solve_table[] = {
      .floor = 1e-14,
      .samples =
          [] {
-           const OwnedAttrs as_it_is = Attrs(Transposition{false}),
-                            is_transposed = Attrs(Transposition{true});
+           const OwnedAttrs as_it_is = Attrs(SolveOptions{false}), is_transposed = Attrs(SolveOptions{true});
            return std::vector<Sample>{
                {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = as_it_is},
                {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = is_transposed},

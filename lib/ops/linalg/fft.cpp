@@ -251,10 +251,12 @@ Tensor resized(std::string_view op, const Tensor& x, const Shape& length, int ax
   const Tensor cut = shorter ? slice(x, zeros, size) : x;
   return longer ? pad(cut, zeros, after) : cut;
 }
-Tensor real_transform(std::string_view op, const Tensor& x, const Shape& length, int axes) {
+Tensor real_transform(std::string_view op, const Tensor& x, Ints fft_length, int axes) {
+  const Shape length(fft_length.span());
   return real_transform(length.ndim() == 0 ? x : resized(op, x, length, axes, length), axes);
 }
-Tensor real_inverse(std::string_view op, const Tensor& x, const Shape& given, int axes) {
+Tensor real_inverse(std::string_view op, const Tensor& x, Ints fft_length, int axes) {
+  const Shape given(fft_length.span());
   Shape length = given;
   if (length.ndim() == 0) {
     const std::int64_t kept = x.ndim() == 0 ? 1 : x.shape()[x.ndim() - 1];
@@ -274,24 +276,12 @@ Tensor fft2d(const Tensor& x) { return transform(x, {2, false}); }
 Tensor ifft2d(const Tensor& x) { return transform(x, {2, true}); }
 Tensor fft3d(const Tensor& x) { return transform(x, {3, false}); }
 Tensor ifft3d(const Tensor& x) { return transform(x, {3, true}); }
-Tensor rfft(const Tensor& x, Ints fft_length) {
-  return real_transform("rfft", x, Shape(fft_length.span()), 1);
-}
-Tensor rfft2d(const Tensor& x, Ints fft_length) {
-  return real_transform("rfft2d", x, Shape(fft_length.span()), 2);
-}
-Tensor rfft3d(const Tensor& x, Ints fft_length) {
-  return real_transform("rfft3d", x, Shape(fft_length.span()), 3);
-}
-Tensor irfft(const Tensor& x, Ints fft_length) {
-  return real_inverse("irfft", x, Shape(fft_length.span()), 1);
-}
-Tensor irfft2d(const Tensor& x, Ints fft_length) {
-  return real_inverse("irfft2d", x, Shape(fft_length.span()), 2);
-}
-Tensor irfft3d(const Tensor& x, Ints fft_length) {
-  return real_inverse("irfft3d", x, Shape(fft_length.span()), 3);
-}
+Tensor rfft(const Tensor& x, Ints fft_length) { return real_transform("rfft", x, fft_length, 1); }
+Tensor rfft2d(const Tensor& x, Ints fft_length) { return real_transform("rfft2d", x, fft_length, 2); }
+Tensor rfft3d(const Tensor& x, Ints fft_length) { return real_transform("rfft3d", x, fft_length, 3); }
+Tensor irfft(const Tensor& x, Ints fft_length) { return real_inverse("irfft", x, fft_length, 1); }
+Tensor irfft2d(const Tensor& x, Ints fft_length) { return real_inverse("irfft2d", x, fft_length, 2); }
+Tensor irfft3d(const Tensor& x, Ints fft_length) { return real_inverse("irfft3d", x, fft_length, 3); }
 
 std::span<const Op> fft_ops() { return fft_table; }
 

@@ -1,9 +1,8 @@
 // Linear equations, inverses and determinants. In: batches of matrices. Out: factors, solutions and numbers.
 // Rules follow Giles 2008, "Collected matrix derivative results", section 2, unless another source is given.
-#include "ops/linalg/solve.h"
 
-#include "core/format.h"
 #include "kernels/linalg/solve.h"
+#include "core/format.h"
 #include "ops/axes.h"
 #include "ops/linalg/cofactors.h"
 #include "ops/linalg/matrices.h"
@@ -121,19 +120,19 @@ constexpr Op solve_table[] = {
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            if (const kernels::Failure f =
-                   kernels::solve(c.x[0], c.x[1], c.attrs<Transposition>().transposed, y[0]))
+                   kernels::solve(c.x[0], c.x[1], c.attrs<SolveOptions>().transposed, y[0]))
              throw_singular(c, f);
          },
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const bool is_transposed = c.attrs<Transposition>().transposed;
+           const bool is_transposed = c.attrs<SolveOptions>().transposed;
            const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), {.transposed = !is_transposed});
            if (c.needs(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_transposed), 0);
            if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const bool is_transposed = c.attrs<Transposition>().transposed;
+           const bool is_transposed = c.attrs<SolveOptions>().transposed;
            dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), {.transposed = is_transposed});
          })},
 
@@ -263,7 +262,7 @@ Tensor triangular_solve(const Tensor& a, const Tensor& b, TriangularSolveOptions
 }
 Tensor solve(const Tensor& a, const Tensor& b, SolveOptions options) {
   const auto [p, q] = promoted(a, b);
-  return find(solve_table, "solve").with(Transposition{options.transposed}, p, q);
+  return find(solve_table, "solve").with(options, p, q);
 }
 Tensor inv(const Tensor& x) { return find(solve_table, "inv")(Operand(x)); }
 Tensor det(const Tensor& x) { return find(solve_table, "det")(Operand(x)); }
