@@ -20,7 +20,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("op", "operand indexed_slices gradient op")
     headers("tape", "variable named_variable gradient_tape forward_accumulator record_operation")
     headers("ops", "ops operators map xtensor")   # and all of ops/
-    headers("transforms", "function gradients control custom_gradient map_scan")
+    headers("transforms", "function gradients grad control custom_gradient map_scan")
     headers("debug", "debug gradcheck")
     headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
     headers("minimize", "minimize")

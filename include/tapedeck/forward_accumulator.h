@@ -43,26 +43,27 @@ class TAPEDECK_EXPORT ForwardAccumulator {
   /// Whether it propagates tangents now.
   bool recording() const;
 
-  /// The tangent of x, with the additional first axis if stacked; undefined or zeros if x does not depend on
-  /// a primal. This is a lookup, not a computation, and may be done at any time. For a variable it is the
-  /// tangent that was given. Throws ArgumentError if x is undefined or `unconnected` is not a value of its
-  /// enum.
-  template <class X> Tensor jvp(const X& x, UnconnectedGradients unconnected = UnconnectedGradients::none)
-      const requires std::convertible_to<const X&, Source> {
-    return jvp_of(x, unconnected);
+  /// The tangent of x, with the additional first axis if stacked; none or zeros if x does not depend on a
+  /// primal. Several tensors in a list, array, pair or tuple give as many tangents in one. This is a lookup,
+  /// not a computation, and may be done at any time. For a variable it is the tangent that was given. Throws
+  /// ArgumentError if x is undefined or `unconnected` is not a value of its enum.
+  template <detail::AnySources X = Sources> typename detail::GradientsOf<X>::Type jvp(
+      const X& x, UnconnectedGradients unconnected = UnconnectedGradients::none) const {
+    if constexpr (detail::OneSource<X>)
+      return jvp_of(x, unconnected);
+    else
+      return detail::in_form_of<X>(jvps_of(detail::sources_of(x), unconnected));
   }
   /// The same for several tensors: auto [da, db] = forward.jvp(a, b).
-  template <class A, class B, class... X>
-  std::array<Tensor, sizeof...(X) + 2> jvp(const A& a, const B& b, const X&... more)
-      const requires std::convertible_to<const A&, Source> && std::convertible_to<const B&, Source> {
-    return {jvp_of(a, UnconnectedGradients::none), jvp_of(b, UnconnectedGradients::none),
-            jvp_of(more, UnconnectedGradients::none)...};
+  template <detail::OneSource A, detail::OneSource B, detail::OneSource... More>
+  std::array<Gradient, sizeof...(More) + 2> jvp(const A& a, const B& b, const More&... more) const {
+    return jvp(std::array{Source(a), Source(b), Source(more)...});
   }
-  std::vector<Tensor> jvp(const Sources& xs,
-                          UnconnectedGradients unconnected = UnconnectedGradients::none) const;
 
  private:
-  Tensor jvp_of(const Source& x, UnconnectedGradients unconnected) const;
+  Gradient jvp_of(const Source& x, UnconnectedGradients unconnected) const;
+  std::vector<Gradient> jvps_of(const Sources& xs, UnconnectedGradients unconnected) const;
+
   std::unique_ptr<Forward> forward_;
 };
 

@@ -1,4 +1,5 @@
-// Gradient: what a tape returns for a source: none, a dense tensor, or IndexedSlices.
+// Gradient: a derivative that may be none: what tapes and accumulators return. A dense tensor, IndexedSlices,
+// or none.
 #pragma once
 #include <array>
 #include <concepts>
@@ -30,9 +31,9 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(const Variable& v);
   /// Sparse; checked where it is used.
   Gradient(IndexedSlices slices);
-  /// None for a reason, which is a literal, of a source, a tensor of this spec or a variable, which messages
-  /// name.
-  static Gradient none(const char* reason, const Spec& source, const Variable* variable);
+  /// None: `what`, a "gradient" or a "tangent", of a tensor of this spec or of a variable, for this reason.
+  /// Messages say so; both texts are literals.
+  static Gradient none(const char* what, const char* reason, const Spec& source, const Variable* variable);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices(); }
@@ -54,17 +55,30 @@ class TAPEDECK_EXPORT Gradient {
   /// The dense tensor without conversion; undefined for slices and none.
   const Tensor& tensor() const { return dense_; }
 
+  /// Those of dense(); they throw GradientError for none.
+  Spec spec() const { return dense().spec(); }
+  DType dtype() const { return spec().dtype; }
+  Shape shape() const { return spec().shape; }
+  std::int64_t size() const { return dense().size(); }
+  template <class T = double> T item() const { return dense().item<T>(); }
+  template <class T = double> T at(std::initializer_list<std::int64_t> index) const {
+    return dense().at<T>(index);
+  }
+  template <class T = double> std::vector<T> to_vector() const { return dense().to_vector<T>(); }
+
  private:
   // Slices; or why it is none, and the gradient of what.
   struct Other {
     IndexedSlices slices = {};
-    const char* reason = nullptr;
+    const char* what = nullptr;     // of none
+    const char* reason = nullptr;   // null: slices
     Spec source = {};
     std::string variable = {};   // its name, which is never empty; empty: a tensor
     std::uint64_t id = 0;        // of the variable
   };
   friend std::ostream& detail::print(std::ostream& out, const Gradient* list, std::size_t n);
   const char* reason() const;
+  bool is_tangent() const;
   std::string source() const;
 
   Tensor dense_;

@@ -1,6 +1,7 @@
 // GradientTape: records the ops of this thread and differentiates them.
 #pragma once
 #include <array>
+#include <tuple>
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/variable.h"
@@ -17,7 +18,8 @@ struct TapeOptions {
   bool watch_all = false;                 // every op input with a differentiable dtype is watched, too
 };
 
-/// What gradient() returns for a source that the targets do not depend on: none, or zeros.
+/// What tapes return for a source that the targets do not depend on, and accumulators for a tensor that does
+/// not depend on the primals: none, or zeros.
 enum class UnconnectedGradients { none, zero };
 
 /// A target or source of differentiation: a tensor, a variable, or a gradient, as its dense(), which of
@@ -55,12 +57,59 @@ class TAPEDECK_EXPORT Sources {
  private:
   std::vector<Source> all_;
 };
-namespace detail {
-template <class S>
-concept NoSource = !std::convertible_to<const S&, Source> && !std::convertible_to<const S&, Sources>;
-}
 /// A list of targets, made in the same ways.
 using Targets = Sources;
+
+namespace detail {
+
+template <class S>
+concept OneSource = std::convertible_to<const S&, Source>;
+template <class S>
+concept ListOfSources = !OneSource<S> && std::convertible_to<const S&, Sources>;
+template <class S, std::size_t... I> constexpr bool are_sources(std::index_sequence<I...>) {
+  return (OneSource<std::remove_cvref_t<std::tuple_element_t<I, S>>> && ...);
+}
+template <class S> constexpr bool is_tuple_of_sources() {
+  if constexpr (!OneSource<S> && !ListOfSources<S> && requires { std::tuple_size<S>::value; })
+    return are_sources<S>(std::make_index_sequence<std::tuple_size_v<S>>{});
+  else
+    return false;
+}
+/// A std::array, pair or tuple of tensors and variables, or of references to them, as std::tie makes one.
+template <class S>
+concept TupleOfSources = is_tuple_of_sources<S>();
+template <class S>
+concept AnySources = OneSource<S> || ListOfSources<S> || TupleOfSources<S>;
+
+/// What the derivatives in these sources are: one Gradient, or a list, array, pair or tuple of them.
+template <class S> struct GradientsOf { using Type = std::vector<Gradient>; };
+template <OneSource S> struct GradientsOf<S> { using Type = Gradient; };
+template <class T, std::size_t n> struct GradientsOf<std::array<T, n>> {
+  using Type = std::array<Gradient, n>;
+};
+template <template <class...> class Tuple, class... T>
+requires TupleOfSources<Tuple<T...>>
+struct GradientsOf<Tuple<T...>> {
+  using Type = Tuple<std::conditional_t<true, Gradient, T>...>;
+};
+template <class S> Sources sources_of(const S& s) {
+  if constexpr (TupleOfSources<S>)
+    return std::apply([](const auto&... each) { return Sources{Source(each)...}; }, s);
+  else
+    return Sources(s);
+}
+template <class S> typename GradientsOf<S>::Type in_form_of(std::vector<Gradient> all) {
+  if constexpr (OneSource<S>)
+    return std::move(all[0]);
+  else if constexpr (TupleOfSources<S>)
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return typename GradientsOf<S>::Type{std::move(all[I])...};
+    }
+  (std::make_index_sequence<std::tuple_size_v<S>>{});
+  else return all;
+}
+
+}   // namespace detail
 
 /// A list of gradients, convertible from tensors.
 struct TAPEDECK_EXPORT OutputGradients : std::vector<Gradient> {
@@ -81,7 +130,8 @@ struct GradientOptions {
   /// One output gradient (cotangent) for each target, of its shape and dtype, dense or IndexedSlices. A none
   /// or undefined entry stands for ones. Empty: ones for all targets.
   OutputGradients output_gradients = {};
-  UnconnectedGradients unconnected = UnconnectedGradients::none;   // for sources without a path
+  /// For sources without a path. Arguments of functions always get zeros.
+  UnconnectedGradients unconnected = UnconnectedGradients::none;
   /// Treated as constants: they receive gradients but do not propagate them to the tensors they were computed
   /// from. A source listed here gets its partial derivative.
   Sources stop_gradients = {};
@@ -107,7 +157,7 @@ struct JacobianOptions {
   bool vectorize = true;
   /// Limits the batch of rows or columns: their gradients of the largest tensor take at most this many bytes.
   std::int64_t max_bytes = std::int64_t{64} << 20;
-  /// For tapes: an undefined tensor or zeros for a source without a path. Functions always give zeros.
+  /// For tapes: none or zeros for a source without a path. Functions always give zeros.
   UnconnectedGradients unconnected = UnconnectedGradients::none;
 };
 
@@ -143,73 +193,55 @@ class TAPEDECK_EXPORT GradientTape {
   /// recording.
   void reset();
 
-  /// The gradient of target with respect to source; none if there is no path. For a target that is not a
-  /// scalar, the gradient of the sum of its elements. Stops and consumes the tape unless it is persistent: a
-  /// second call throws GradientError. A persistent tape that still records also records this computation,
-  /// for higher derivatives; otherwise call stop() before.
-  Gradient gradient(const Source& target, const Source& source);
-  template <class S>
-  Gradient gradient(const Source& target, const S& source) requires std::convertible_to<const S&, Source> {
-    return gradient(target, Source(source));
+  /// The gradient of the targets with respect to the sources: of the sum of all their elements. One source
+  /// gives one Gradient; a list, array, pair or tuple of sources gives as many in a list, array, pair or
+  /// tuple: auto [dw, db] = tape.gradient(loss, std::tie(w, b)). None where no path leads from the targets to
+  /// a source. Stops and consumes the tape unless it is persistent: a second call throws GradientError. A
+  /// persistent tape that still records also records this computation, for higher derivatives; otherwise call
+  /// stop() before. Throws ArgumentError, ShapeError or DTypeError if `output_gradients` do not match the
+  /// targets, and ArgumentError if `unconnected` is not a value of its enum; the tape is then unchanged.
+  template <detail::AnySources T = Targets, detail::AnySources S = Sources>
+  typename detail::GradientsOf<S>::Type gradient(const T& targets, const S& sources) {
+    return detail::in_form_of<S>(gradients_of(detail::sources_of(targets), detail::sources_of(sources)));
   }
-  /// The same with options, and of the sum of several targets.
-  template <class S>
-  Gradient gradient(const Targets& targets, const S& source,
-                    const GradientOptions& options) requires std::convertible_to<const S&, Source> {
-    return gradient(targets, Sources{Source(source)}, options)[0];
+  template <detail::AnySources T = Targets, detail::AnySources S = Sources>
+  typename detail::GradientsOf<S>::Type gradient(const T& targets, const S& sources,
+                                                 const GradientOptions& options) {
+    return detail::in_form_of<S>(
+        gradients_of(detail::sources_of(targets), detail::sources_of(sources), options));
   }
-  template <class S>
-  Gradient gradient(std::initializer_list<Source> targets, const S& source,
-                    const GradientOptions& options = {}) requires std::convertible_to<const S&, Source> {
-    return gradient(Targets(targets), source, options);
-  }
-  template <class T, class S>
-  Gradient gradient(const T& targets, const S& source) requires(!std::convertible_to<const T&, Source> &&
-                                                                std::convertible_to<const T&, Targets> &&
-                                                                std::convertible_to<const S&, Source>) {
-    return gradient(Targets(targets), source, GradientOptions{});
+  /// The same for several sources: auto [dw, db] = tape.gradient(loss, w, b).
+  template <detail::AnySources T = Targets, detail::OneSource A, detail::OneSource B,
+            detail::OneSource... More>
+  std::array<Gradient, sizeof...(More) + 2> gradient(const T& targets, const A& a, const B& b,
+                                                     const More&... more) {
+    return gradient(targets, std::array{Source(a), Source(b), Source(more)...});
   }
   /// Does not compile, in words that say what to write.
-  template <class S> Gradient gradient(const Source&, const S&) requires detail::NoSource<S> {
-    static_assert(sizeof(S) == 0,
+  template <class T = Targets, class S>
+  requires(!detail::AnySources<T> || !detail::AnySources<S>) Gradient
+      gradient(const T&, const S&, const GradientOptions& = {}) {
+    static_assert(detail::AnySources<T>, "gradient: a target is a tensor or a variable, or a list of these");
+    static_assert(detail::AnySources<S>,
                   "gradient: a source is a tensor or a variable, or a list of these: of a network, "
                   "nn::variables(net)");
     return {};
   }
-  /// The same for several sources: auto [dw, db] = tape.gradient(loss, w, b).
-  template <class A, class B, class... S>
-  std::array<Gradient, sizeof...(S) + 2> gradient(const Source& target, const A& a, const B& b,
-                                                  const S&... more) requires
-      std::convertible_to<const A&, Source> && std::convertible_to<const B&, Source> &&
-      (std::convertible_to<const S&, Source>&&...) {
-    std::vector<Gradient> g = gradient(Targets{target}, Sources{Source(a), Source(b), Source(more)...});
-    std::array<Gradient, sizeof...(S) + 2> result;
-    for (std::size_t i = 0; i < g.size(); ++i)
-      result[i] = std::move(g[i]);
-    return result;
-  }
-  /// The gradient of the sum of all targets with respect to each source, in the order of the sources. Throws
-  /// ArgumentError, ShapeError or DTypeError if `output_gradients` do not match the targets, and
-  /// ArgumentError if `unconnected` is not a value of its enum; the tape is then unchanged.
-  std::vector<Gradient> gradient(const Targets& targets, const Sources& sources,
-                                 const GradientOptions& options = {});
-  std::vector<Gradient> gradient(std::initializer_list<Source> targets, std::initializer_list<Source> sources,
-                                 const GradientOptions& options = {});
-  std::vector<Gradient> gradient(const Targets& targets, std::initializer_list<Source> sources,
-                                 const GradientOptions& options = {});
 
-  /// The derivative of every element of target with respect to every element of source, of shape target.shape
-  /// + source.shape; undefined if there is no path. Consumes the tape as gradient() does. Ops whose rule is
-  /// not batched run once per cotangent. Throws what gradient() throws, DTypeError for complex tensors, and
-  /// ArgumentError for JacobianMode::forward.
-  Tensor jacobian(const Source& target, const Source& source, const JacobianOptions& options = {});
-  template <class S>
-  Tensor jacobian(const Source& target, const S& source,
-                  const JacobianOptions& options = {}) requires std::convertible_to<const S&, Source> {
-    return jacobian(target, Source(source), options);
+  /// Whether the target was computed from the source by ops that this tape has recorded and that have
+  /// derivatives; else gradient() gives none. Takes nothing from the tape. Throws GradientError if the tape
+  /// is used up.
+  bool depends(const Source& target, const Source& source) const;
+
+  /// The derivative of every element of target with respect to every element of the sources, of shape
+  /// target.shape + source.shape each, in the form that gradient() returns; none if there is no path.
+  /// Consumes the tape as gradient() does. Ops whose rule is not batched run once per cotangent. Throws what
+  /// gradient() throws, DTypeError for complex tensors, and ArgumentError for JacobianMode::forward.
+  template <detail::AnySources S = Sources>
+  typename detail::GradientsOf<S>::Type jacobian(const Source& target, const S& sources,
+                                                 const JacobianOptions& options = {}) {
+    return detail::in_form_of<S>(jacobians_of(target, detail::sources_of(sources), options));
   }
-  std::vector<Tensor> jacobian(const Source& target, const Sources& sources,
-                               const JacobianOptions& options = {});
   /// The Jacobian of each target[b] with respect to source[b], of shape [b] + target.shape[1:] +
   /// source.shape[1:]. Assumes that target[b] depends on no other row of source. Zeros if there is no path.
   /// Throws ShapeError unless both have rank 2 or more and equal first extents.
@@ -229,6 +261,12 @@ class TAPEDECK_EXPORT GradientTape {
 
  private:
   friend class StopRecording;
+  std::vector<Gradient> gradients_of(const Targets& targets, const Sources& sources);
+  std::vector<Gradient> gradients_of(const Targets& targets, const Sources& sources,
+                                     const GradientOptions& options);
+  std::vector<Gradient> jacobians_of(const Source& target, const Sources& sources,
+                                     const JacobianOptions& options);
+
   std::unique_ptr<Tape> tape_;
 };
 

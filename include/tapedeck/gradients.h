@@ -7,7 +7,10 @@
 // The others take functions made of ops. A function takes up to eight tensors as separate arguments, a span
 // of tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or tuple
 // of tensors. All throw ArgumentError if the function is empty, takes a different number of tensors or
-// returns an undefined one.
+// returns an undefined one. Derivatives in arguments that the function does not depend on are zeros; those in
+// integers and bools are none. Where it takes no arguments, derivatives in what it does not read are none.
+//
+// These evaluate at a point. tapedeck/grad.h has the forms that return functions: grad(f)(x).
 #pragma once
 #include "tapedeck/function.h"
 #include "tapedeck/gradient_tape.h"
@@ -20,9 +23,9 @@ namespace tapedeck {
 TAPEDECK_EXPORT std::vector<Gradient> gradients(const Targets& ys, const Sources& xs,
                                                 const GradientOptions& options = {});
 /// Of the same, the Hessian of the sum of `ys` with respect to each x of `xs`, of shape x.shape + x.shape. If
-/// ys or their gradient do not depend on x: undefined or zeros, as set by `unconnected`.
-TAPEDECK_EXPORT std::vector<Tensor> hessians(const Targets& ys, const Sources& xs,
-                                             const JacobianOptions& options = {});
+/// ys or their gradient do not depend on x: none or zeros, as set by `unconnected`.
+TAPEDECK_EXPORT std::vector<Gradient> hessians(const Targets& ys, const Sources& xs,
+                                               const JacobianOptions& options = {});
 /// Of the same, the product of the Hessian of the sum of `ys`, with respect to all `xs` jointly, with the
 /// vector `v`, which has one part for each of `xs` and is treated as constant. Throws ArgumentError if the
 /// lists differ in length.
@@ -63,21 +66,18 @@ TAPEDECK_EXPORT std::vector<Tensor> hessian_vector_product(const Traced& f, cons
 template <class F, class X>
 auto value_and_grad_as(std::string_view name, const F& f, const X& x, const GradientOptions& options) {
   using Value = ResultOf<F>;
-  Differentiated d = value_and_gradients(traced(name, f), Sources(x), options);
-  Value value = structure_of<Value>(name, std::move(d.values));
-  if constexpr (std::convertible_to<const X&, Source>)
-    return std::pair<Value, Gradient>(std::move(value), std::move(d.gradients[0]));
-  else
-    return std::pair<Value, std::vector<Gradient>>(std::move(value), std::move(d.gradients));
+  Differentiated d = value_and_gradients(traced(name, f), sources_of(x), options);
+  return std::pair<Value, typename GradientsOf<X>::Type>(structure_of<Value>(name, std::move(d.values)),
+                                                         in_form_of<X>(std::move(d.gradients)));
 }
 
 }   // namespace detail
 
-/// The value of f(x, …) as f returns it, and the gradient of its sum, none if there is no path. Returns a
-/// std::pair with a Gradient for a single x, or with a vector of gradients for a list. A variable among xs
-/// stands for its value; if f takes no arguments, a variable or tensor in xs stands for all reads of it in f.
-/// A tensor listed twice counts as two independent arguments.
-template <detail::Differentiable F = detail::UnaryOp, class X>
+/// The value of f(x, …) as f returns it, and the gradient of its sum. Returns a std::pair with a Gradient for
+/// a single x, or with a list, array or tuple of gradients for one of xs. A variable among xs stands for its
+/// value; if f takes no arguments, a variable or tensor in xs stands for all reads of it in f. A tensor
+/// listed twice counts as two independent arguments.
+template <detail::Differentiable F = detail::UnaryOp, detail::AnySources X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {
   if constexpr (detail::is_tensor_function<F>())
     return detail::value_and_grad_as("value_and_grad", f, x, options);
@@ -94,7 +94,7 @@ auto value_and_grad(const F&, const A&, const B&,
                 "value_and_grad: several arguments stand in braces: value_and_grad(f, {x, y})");
 }
 /// Only the gradients of value_and_grad.
-template <detail::Differentiable F = detail::UnaryOp, class X>
+template <detail::Differentiable F = detail::UnaryOp, detail::AnySources X>
 auto grad(const F& f, const X& x, const GradientOptions& options = {}) {
   if constexpr (detail::is_tensor_function<F>())
     return detail::value_and_grad_as("grad", f, x, options).second;
@@ -179,19 +179,18 @@ template <detail::Differentiable F = detail::UnaryOp> auto jvp(const F& f, const
 /// f(x).shape + x.shape and of the dtype of x, in each mode; zeros where f does not depend on x. Throws
 /// DTypeError unless all tensors are f32, f64, f16 or bf16, and ShapeError if f(x) and x have more than 8
 /// axes together: make vectors of them first.
-template <detail::Differentiable F = detail::UnaryOp>
-std::vector<Tensor> jacobian(const F& f, const std::vector<Tensor>& xs, const JacobianOptions& options = {}) {
-  if constexpr (detail::is_tensor_function<F>())
-    return detail::jacobians(detail::traced("jacobian", f), xs, options);
+/// Several tensors, jacobian(f, {x, y}), give a vector.
+template <detail::Differentiable F = detail::UnaryOp, class X = std::vector<Tensor>>
+requires(std::convertible_to<const X&, const Tensor&> ||
+         std::convertible_to<const X&, const std::vector<Tensor>&>) auto jacobian(const F& f, const X& x,
+                                                                                  const JacobianOptions&
+                                                                                      options = {}) {
+  if constexpr (!detail::is_tensor_function<F>())
+    return Tensor();
+  else if constexpr (std::convertible_to<const X&, const Tensor&>)
+    return detail::jacobians(detail::traced("jacobian", f), {static_cast<const Tensor&>(x)}, options)[0];
   else
-    return {};
-}
-template <detail::Differentiable F = detail::UnaryOp>
-Tensor jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
-  if constexpr (detail::is_tensor_function<F>())
-    return detail::jacobians(detail::traced("jacobian", f), {x}, options)[0];
-  else
-    return {};
+    return detail::jacobians(detail::traced("jacobian", f), x, options);
 }
 /// The Jacobian of each f(x)[b] with respect to x[b], of shape [b] + f(x).shape[1:] + x.shape[1:]. Assumes
 /// that f treats the rows of x independently. Throws ShapeError unless x and f(x) have rank 2 or more and

@@ -289,16 +289,20 @@ void ForwardAccumulator::start() {
 }
 bool ForwardAccumulator::recording() const { return forward_->entered(); }
 
-Tensor ForwardAccumulator::jvp_of(const Source& source, UnconnectedGradients unconnected) const {
+Gradient ForwardAccumulator::jvp_of(const Source& source, UnconnectedGradients unconnected) const {
   const Tensor& x = tensor_of(source);
   if (!x.defined()) throw ArgumentError("jvp: the tensor is undefined");
   check_mode("jvp", unconnected);
   const Tensor& tangent = forward_->tangent_of(x);
-  if (tangent.defined() || unconnected == UnconnectedGradients::none) return tangent;
-  return forward_->zeros_for(x.spec());
+  if (tangent.defined()) return tangent;
+  if (unconnected == UnconnectedGradients::zero) return forward_->zeros_for(x.spec());
+  return Gradient::none("tangent",
+                        "it does not depend on a primal of this accumulator, or was computed while that did "
+                        "not record, or by an op without a derivative",
+                        x.spec(), source.variable() ? &*source.variable() : nullptr);
 }
-std::vector<Tensor> ForwardAccumulator::jvp(const Sources& xs, UnconnectedGradients unconnected) const {
-  std::vector<Tensor> result;
+std::vector<Gradient> ForwardAccumulator::jvps_of(const Sources& xs, UnconnectedGradients unconnected) const {
+  std::vector<Gradient> result;
   for (const Source& x : xs.all())
     result.push_back(jvp_of(x, unconnected));
   return result;

@@ -13,8 +13,8 @@ namespace tapedeck {
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
 Gradient::Gradient(IndexedSlices slices)
     : other_(std::make_shared<const Other>(Other{.slices = std::move(slices)})) {}
-Gradient Gradient::none(const char* reason, const Spec& source, const Variable* variable) {
-  Other other{.reason = reason, .source = source};
+Gradient Gradient::none(const char* what, const char* reason, const Spec& source, const Variable* variable) {
+  Other other{.what = what, .reason = reason, .source = source};
   if (variable) other.variable = variable->name(), other.id = variable->id();
   Gradient g;
   g.other_ = std::make_shared<const Other>(std::move(other));
@@ -24,20 +24,23 @@ Gradient Gradient::none(const char* reason, const Spec& source, const Variable* 
 const char* Gradient::reason() const {
   return other_ ? other_->reason : "no path leads from the target to the source";
 }
+bool Gradient::is_tangent() const { return other_ && std::string_view(other_->what) == "tangent"; }
 // Made where it is read: a network may have many variables without a gradient.
 std::string Gradient::source() const {
   if (!other_) return "this gradient";
-  if (other_->variable.empty()) return fmt::format("the gradient of the {}", other_->source);
-  return fmt::format("the gradient of {} {}", detail::label(other_->variable, other_->id), other_->source);
+  if (other_->variable.empty()) return fmt::format("the {} of the {}", other_->what, other_->source);
+  return fmt::format("the {} of {} {}", other_->what, detail::label(other_->variable, other_->id),
+                     other_->source);
 }
 
 Tensor Gradient::dense() const& {
   if (slices()) return to_dense(*slices());
   if (!dense_.defined())
     throw_error<GradientError>(
-        "{} is none: {}; ask defined() first, or pass .unconnected = UnconnectedGradients::zero for zeros; "
-        "explain() tells where the path ends",
-        source(), reason());
+        "{} is none: {}; ask defined() first, or pass {}", source(), reason(),
+        is_tangent() ? "UnconnectedGradients::zero for zeros"
+                     : ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path "
+                       "ends");
   return dense_;
 }
 Tensor Gradient::dense() && {

@@ -38,22 +38,6 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
   }
 }
 
-// Why no gradient has come: what the tape knows of it.
-Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const Source& source) {
-  const auto none = [&](const char* reason) {
-    return Gradient::none(reason, tensor_of(source).spec(),
-                          source.variable() ? &*source.variable() : nullptr);
-  };
-  if (tape.slot_of(tensor_of(source)) < 0) return none(why_untracked(tape, source));
-  if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
-    return none(
-        "the tape does not track the target, which was computed while it did not record, from numbers, or by "
-        "an op without a derivative");
-  return none(
-      "no path leads from the target to the source: the target does not depend on it, or it was watched "
-      "after its use, or is used by ops without a derivative alone, or got another value by x += y");
-}
-
 bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }
 
 void watch_checked(Tape& tape, const Tensor& x) {
@@ -76,6 +60,42 @@ void check_mode(std::string_view what, UnconnectedGradients mode) {
     throw_error<ArgumentError>(
         "{}: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", what,
         static_cast<int>(mode));
+}
+
+bool is_path(Tape& tape, const Tensor& target, const Tensor& source) {
+  if (target.id() == source.id()) return is_trainable(target.dtype());
+  const Slot to = tape.slot_of(source);
+  std::vector<Slot> stack = {tape.slot_of(target)};
+  if (to < 0 || stack[0] < 0) return false;
+  std::vector<bool> found(tape.slots());
+  while (!stack.empty()) {
+    const Slot s = stack.back();
+    stack.pop_back();
+    if (s == to) return true;
+    if (tape.producer(s) < 0) continue;
+    for (const Slot x : tape.entries()[tape.producer(s)].x()) {
+      if (x < 0 || found[static_cast<std::size_t>(x)]) continue;
+      found[static_cast<std::size_t>(x)] = true;
+      stack.push_back(x);
+    }
+  }
+  return false;
+}
+
+Gradient explained_none(const char* what, const Tape& tape, std::span<const Tensor> targets,
+                        const Source& source) {
+  const auto none = [&](const char* reason) {
+    return Gradient::none(what, reason, tensor_of(source).spec(),
+                          source.variable() ? &*source.variable() : nullptr);
+  };
+  if (tape.slot_of(tensor_of(source)) < 0) return none(why_untracked(tape, source));
+  if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
+    return none(
+        "the tape does not track the target, which was computed while it did not record, from numbers, or by "
+        "an op without a derivative");
+  return none(
+      "no path leads from the target to the source: the target does not depend on it, or it was watched "
+      "after its use, or is used by ops without a derivative alone, or got another value by x += y");
 }
 
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
@@ -109,7 +129,7 @@ std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const So
     for (std::size_t i = 0; i < xs.size(); ++i)
       if (!result[i].defined()) result[i] = kGradients.zeros(xs[i].spec());
   for (std::size_t i = 0; i < xs.size(); ++i)
-    if (!result[i].defined()) result[i] = explained_none(tape, ys, sources.all()[i]);
+    if (!result[i].defined()) result[i] = explained_none("gradient", tape, ys, sources.all()[i]);
   return result;
 }
 
@@ -151,12 +171,8 @@ void GradientTape::reset() {
   tape_->reset();
 }
 
-Gradient GradientTape::gradient(const Source& target, const Source& source) {
-  return std::move(gradient(Targets{target}, Sources{source})[0]);
-}
-
-std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources,
-                                             const GradientOptions& options) {
+std::vector<Gradient> GradientTape::gradients_of(const Targets& targets, const Sources& sources,
+                                                 const GradientOptions& options) {
   const TapeOptions& tape = tape_->options();
   thread_local bool told = false;
   if (tape.persistent && !tape.watch_all && tape_->entered() && !tape_->paused && !std::exchange(told, true))
@@ -167,14 +183,16 @@ std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sourc
   return differentiate(*tape_, targets, sources, options);
 }
 
-std::vector<Gradient> GradientTape::gradient(std::initializer_list<Source> targets,
-                                             std::initializer_list<Source> sources,
-                                             const GradientOptions& options) {
-  return gradient(Targets(targets), Sources(sources), options);
+std::vector<Gradient> GradientTape::gradients_of(const Targets& targets, const Sources& sources) {
+  return gradients_of(targets, sources, {});
 }
-std::vector<Gradient> GradientTape::gradient(const Targets& targets, std::initializer_list<Source> sources,
-                                             const GradientOptions& options) {
-  return gradient(targets, Sources(sources), options);
+
+bool GradientTape::depends(const Source& target, const Source& source) const {
+  require_usable(*tape_);
+  const Tensor &y = tensor_of(target), &x = tensor_of(source);
+  if (!y.defined()) throw ArgumentError("depends: the target is undefined");
+  if (!x.defined()) throw ArgumentError("depends: the source is undefined");
+  return is_path(*tape_, y, x);
 }
 
 std::vector<Variable> GradientTape::watched_variables() const { return tape_->watched_variables(); }

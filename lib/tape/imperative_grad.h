@@ -42,6 +42,13 @@ std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span
 std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,
                                     const GradientOptions& options, const Arrival& arrival = {});
 
+/// Whether ops on the tape lead from the source to the target.
+bool is_path(Tape& tape, const Tensor& target, const Tensor& source);
+
+/// A none that says why: what the tape knows of the source and the targets.
+Gradient explained_none(const char* what, const Tape& tape, std::span<const Tensor> targets,
+                        const Source& source);
+
 /// The tensors that a tape tracks for sources or targets. Throws ArgumentError where one is undefined, and
 /// warns of those without a derivative.
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what);

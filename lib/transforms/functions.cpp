@@ -62,6 +62,14 @@ std::vector<Tensor> dense_or_zeros(std::vector<Gradient> gradients, std::span<co
   return result;
 }
 
+// Gradients in arguments; zeros if there is no path. Integers and bools have no derivative.
+std::vector<Gradient> in_arguments(std::vector<Gradient> gradients, std::span<const Tensor> arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (!gradients[i].defined() && is_trainable(arguments[i].dtype()))
+      gradients[i] = zeros_like(arguments[i]);
+  return gradients;
+}
+
 void check_scalar(const Tensor& y, std::string_view name) {
   if (y.size() != 1)
     throw_error<ShapeError>(
@@ -132,7 +140,7 @@ detail::Differentiated detail::value_and_gradients(const Traced& f, const Source
   GradientTape tape(kOnlySources);
   Watched w(tape, f, xs);
   std::vector<Gradient> gradients = tape.gradient(w.values, w.sources, options);
-  return {std::move(w.values), std::move(gradients)};
+  return {std::move(w.values), in_arguments(std::move(gradients), w.inputs)};
 }
 
 ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f) {
@@ -151,7 +159,7 @@ ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f) {
 
 struct Pullback::State {
   GradientTape tape;
-  std::vector<Tensor> values;
+  std::vector<Tensor> values, inputs;
   Sources sources;
 };
 
@@ -159,18 +167,20 @@ std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Trace
                                                                      const VjpOptions& options) {
   // clang 14 cannot construct an aggregate in make_shared. NOLINTNEXTLINE(modernize-make-shared)
   const auto state = std::shared_ptr<Pullback::State>(new Pullback::State{
-      GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}});
+      GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}, {}});
   Watched w(state->tape, f, xs);
   for (Tensor& y : w.values)
     y = identity(y);   // an input that f returns is a result of its own
   state->tape.stop();
   state->values = w.values;
+  state->inputs = std::move(w.inputs);
   state->sources = w.sources;
   return {w.values, Pullback(state)};
 }
 
 std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
-  return state_->tape.gradient(state_->values, state_->sources, {.output_gradients = dy});
+  return in_arguments(state_->tape.gradient(state_->values, state_->sources, {.output_gradients = dy}),
+                      state_->inputs);
 }
 
 std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
@@ -200,7 +210,8 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     const Watched w(tape, f, inputs);
     const Tensor& y = only(w.values, "jacobian");
     check_real(y, "jacobian", "the function's value");
-    if (goes_in_reverse(tape, y, columns, options)) return tape.jacobian(y, w.sources, in_reverse(options));
+    if (goes_in_reverse(tape, y, columns, options))
+      return dense_or_zeros(tape.jacobian(y, w.sources, in_reverse(options)), w.inputs);
   }
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -46,19 +46,19 @@ std::vector<Gradient> gradients(const Targets& ys, const Sources& xs, const Grad
   return differentiate(tape, ys, xs, options);
 }
 
-std::vector<Tensor> hessians(const Targets& ys, const Sources& xs, const JacobianOptions& options) {
+std::vector<Gradient> hessians(const Targets& ys, const Sources& xs, const JacobianOptions& options) {
   Tape& tape = recorded("hessians");
   const std::vector<Gradient> first = differentiate(tape, ys, xs, {});
-  std::vector<Tensor> result;
+  std::vector<Gradient> result;
   for (std::size_t i = 0; i < first.size(); ++i) {
     const Source& x = xs.all()[i];
     const Spec spec = tensor_of(x).spec();
     if (first[i].defined())
       result.push_back(jacobians(tape, first[i].dense(), x, options, "hessians")[0]);
+    else if (options.unconnected == UnconnectedGradients::zero)
+      result.push_back(zeros(behind(spec.shape, spec.shape), spec.dtype));
     else
-      result.push_back(options.unconnected == UnconnectedGradients::zero
-                           ? zeros(behind(spec.shape, spec.shape), spec.dtype)
-                           : Tensor());
+      result.push_back(first[i]);
   }
   return result;
 }

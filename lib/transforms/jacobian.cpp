@@ -25,7 +25,6 @@ std::vector<Tensor> no_rows(Tape& tape, const Tensor& y, std::span<const Tensor>
 template <class Seeds> std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, std::span<const Tensor> xs,
                                                    std::int64_t rows, const JacobianOptions& options,
                                                    const Seeds& seeds) {
-  const TapeUse use(tape);
   if (rows == 0) return no_rows(tape, y, xs);
   const Tape::Most most = tape.most();
   const bool together = options.vectorize && most.ndim < Shape::kMaxRank;
@@ -106,33 +105,35 @@ void check_batch(const Spec& y, const Spec& x) {
     throw_error<ShapeError>("batch_jacobian: first extents differ: the target is {}, the source {}", y, x);
 }
 
-std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& sources,
-                              const JacobianOptions& options, std::string_view name) {
+std::vector<Gradient> jacobians(Tape& tape, const Source& target, const Sources& sources,
+                                const JacobianOptions& options, std::string_view name) {
   const Tensor y = tensors_of(target, "target")[0];
   const std::vector<Tensor> xs = tensors_of(sources, "source");
   check(tape, y, xs, options, name);
   for (const Tensor& x : xs)
     check_rank(name, y.spec(), x.spec(), y.ndim() + x.ndim());
   const std::int64_t n = rows_in(y, y.shape());
-  std::vector<Tensor> result = rows_of(tape, y, xs, n, options, [&](std::int64_t first, std::int64_t count) {
-    return reshape(identity_rows(first, count, n, y.dtype()), behind({count}, y.shape()));
-  });
+  const TapeUse use(tape);
+  const std::vector<Tensor> rows =
+      rows_of(tape, y, xs, n, options, [&](std::int64_t first, std::int64_t count) {
+        return reshape(identity_rows(first, count, n, y.dtype()), behind({count}, y.shape()));
+      });
+  std::vector<Gradient> result;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Shape shape = behind(y.shape(), xs[i].shape());
-    if (result[i].defined())
-      result[i] = reshape(result[i], shape);
+    if (rows[i].defined())
+      result.push_back(reshape(rows[i], shape));
     else if (options.unconnected == UnconnectedGradients::zero)
-      result[i] = zeros(shape, xs[i].dtype());
+      result.push_back(zeros(shape, xs[i].dtype()));
+    else
+      result.push_back(explained_none("Jacobian", tape, {&y, 1}, sources.all()[i]));
   }
   return result;
 }
 
-std::vector<Tensor> GradientTape::jacobian(const Source& target, const Sources& sources,
-                                           const JacobianOptions& options) {
+std::vector<Gradient> GradientTape::jacobians_of(const Source& target, const Sources& sources,
+                                                 const JacobianOptions& options) {
   return jacobians(*tape_, target, sources, options, "jacobian");
-}
-Tensor GradientTape::jacobian(const Source& target, const Source& source, const JacobianOptions& options) {
-  return jacobian(target, Sources(source), options)[0];
 }
 
 Tensor GradientTape::batch_jacobian(const Source& target, const Source& source,
@@ -143,6 +144,7 @@ Tensor GradientTape::batch_jacobian(const Source& target, const Source& source,
   check_rank("batch_jacobian", y.spec(), x.spec(), y.ndim() + x.ndim() - 1);
   const Shape row(y.shape().dims().subspan(1)), of_x(x.shape().dims().subspan(1));
   const std::int64_t batch = y.shape()[0], n = rows_in(y, row);
+  const TapeUse use(*tape_);
   // All rows of the batch at once, since each affects only its own part of the gradient.
   const Tensor rows = rows_of(*tape_, y, {&x, 1}, n, options, [&](std::int64_t first, std::int64_t count) {
     return batch_units(first, count, y.spec());

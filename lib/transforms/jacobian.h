@@ -8,8 +8,8 @@ namespace tapedeck {
 /// Rows [first, first + count) of the n × n identity; not recorded.
 Tensor identity_rows(std::int64_t first, std::int64_t count, std::int64_t n, DType dtype);
 /// GradientTape::jacobian(); messages begin with `name`.
-std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& sources,
-                              const JacobianOptions& options, std::string_view name);
+std::vector<Gradient> jacobians(Tape& tape, const Source& target, const Sources& sources,
+                                const JacobianOptions& options, std::string_view name);
 
 /// Throws ArgumentError where an option has no meaning.
 void check_options(std::string_view name, const JacobianOptions& options);

@@ -131,8 +131,7 @@ Tensors jvp_by_ops(const MapScanFunction& m, const Call& c, std::span<const Tens
   const ForwardAccumulator accumulator{Sources(primals), z.subspan(x.size())};
   Tensors dy;
   for (const Tensor& t : m.of_tensors(c.raw_attrs.data, x)) {
-    const Tensor tangent = accumulator.jvp(t);
-    dy.push_back(tangent.defined() ? tangent : zeros_like(t));
+    dy.push_back(accumulator.jvp(t, UnconnectedGradients::zero));
   }
   return dy;
 }

@@ -162,7 +162,7 @@ struct Recomputation {
     const ForwardAccumulator accumulator(primals, known);
     std::vector<Tensor> result;
     for (const Tensor& t : run(arguments))
-      result.push_back(accumulator.jvp(t));
+      result.push_back(accumulator.jvp(t).tensor());
     return result;
   }
 };

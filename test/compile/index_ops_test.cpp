@@ -61,7 +61,7 @@ Tensors tangents(const OfTensors& f, const Tensors& x) {
   const ForwardAccumulator a(primals, along);
   Tensors dy;
   for (const Tensor& y : f(x))
-    dy.push_back(a.jvp(y));
+    dy.push_back(a.jvp(y).tensor());
   return dy;
 }
 

@@ -288,7 +288,7 @@ Traced tangents_of(std::function<Tensors(const Tensors&)> f) {
     const Tensors y = f(x);
     Tensors dy;
     for (const Tensor& t : trainable(y))
-      dy.push_back(a.jvp(t));
+      dy.push_back(a.jvp(t).tensor());
     dy.insert(dy.end(), y.begin(), y.end());
     return Result{dy, specs_of(y)};
   };

@@ -21,6 +21,7 @@
 
 #include "calls.h"
 #include "options.h"
+#include "tensors_of.h"
 
 // The memory of one call is limited: more than this is refused, so that what a large extent asks for is
 // computed within the limit of time.
@@ -239,7 +240,7 @@ class Calls {
     }
     ForwardAccumulator forward{Sources(some), std::span<const Tensor>(dx)};
     const std::vector<Tensor> y = of_gradients ? gradients(f, x) : trainable(f.call());
-    return forward.jvp(Sources(y));
+    return tensors_of(forward.jvp(Sources(y)));
   }
   static void jacobians(Function& f, const std::vector<Tensor>& x, bool vectorize) {
     GradientTape tape({.persistent = true});
@@ -247,7 +248,7 @@ class Calls {
       tape.watch(t);
     const std::vector<Tensor> y = trainable(f.call());
     for (const Tensor& t : y)
-      read(tape.jacobian(t, Sources(x), {.vectorize = vectorize}));
+      read(tensors_of(tape.jacobian(t, Sources(x), {.vectorize = vectorize})));
   }
 
   Options options_;

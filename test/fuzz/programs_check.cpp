@@ -8,6 +8,7 @@
 #include "compile/unchanged.h"
 #include "programs_replay.h"
 #include "tapedeck/compile.h"
+#include "tensors_of.h"
 
 namespace tapedeck::fuzz {
 namespace {
@@ -348,7 +349,7 @@ class Checker {
     run.begin();
     const std::vector<Tensor> v = directions(run);
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
-    return numbers(along.jvp(Sources(run.run()), UnconnectedGradients::zero));
+    return numbers(tensors_of(along.jvp(Sources(run.run()), UnconnectedGradients::zero)));
   }
   void forward() {
     Run run(p_, p_.precision);
@@ -356,7 +357,7 @@ class Checker {
     const std::vector<Tensor> v = directions(run);
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
     const std::vector<Tensor> y = run.run();
-    const Numbers a = numbers(along.jvp(Sources(y), UnconnectedGradients::zero)),
+    const Numbers a = numbers(tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero))),
                   c = numbers(like(p_.cotangents, y)), u = numbers(v);
     const double terms = dot_of_sizes(a, c) + dot_of_sizes(gradient_, u);
     const double noise = noise_ * largest(u) * static_cast<double>(u.size());
@@ -374,7 +375,7 @@ class Checker {
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(both), {.stacked = true});
     const std::vector<Tensor> y = run.run();
     std::vector<Tensor> first, second;
-    for (const Tensor& t : along.jvp(Sources(y), UnconnectedGradients::zero)) {
+    for (const Tensor& t : tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero))) {
       const std::vector<Tensor> parts = unstack(t, 0);
       first.push_back(parts.at(0)), second.push_back(-2.0 * parts.at(1));
     }
@@ -383,7 +384,7 @@ class Checker {
   }
   static std::string first_infinite(const Run& run, const ForwardAccumulator& along) {
     for (std::size_t i = 0; i < run.slots.size(); ++i) {
-      const Tensor dx = along.jvp(run.slots[i]);
+      const Tensor dx = along.jvp(run.slots[i]).tensor();
       if (dx.defined() && !(largest(numbers({dx})) < 1e300))
         return "v" + std::to_string(i) + ": " + text_of(dx);
     }
@@ -411,7 +412,7 @@ class Checker {
       sum.push_back(zeros_like(t));
     for (std::size_t k = 0; k < y.size(); ++k) {
       const auto at = [&](const JacobianOptions& o) {
-        return tape.jacobian(y[k], Sources(run.sources()), o);
+        return tensors_of(tape.jacobian(y[k], Sources(run.sources()), o));
       };
       JacobianOptions o{.unconnected = UnconnectedGradients::zero};
       const std::vector<Tensor> rows = at(o);
@@ -518,7 +519,7 @@ class Checker {
     run.begin();
     const std::vector<Tensor> v = directions(run);
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
-    return numbers(along.jvp(Sources(gradients(run)), UnconnectedGradients::zero));
+    return numbers(tensors_of(along.jvp(Sources(gradients(run)), UnconnectedGradients::zero)));
   }
   Numbers reverse_over_forward(Run& run) const {
     run.begin();
@@ -529,7 +530,7 @@ class Checker {
       const std::vector<Tensor> v = directions(run);
       const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
       const std::vector<Tensor> y = run.run();
-      dy = along.jvp(Sources(y), UnconnectedGradients::zero);
+      dy = tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero));
     }
     return numbers(
         dense(tape.gradient(Targets(dy), run.sources(), {.output_gradients = cotangents(dy)}), run));
@@ -540,8 +541,8 @@ class Checker {
     const ForwardAccumulator outer(Sources(run.sources()), std::span<const Tensor>(v)),
         inner(Sources(run.sources()), std::span<const Tensor>(v));
     const std::vector<Tensor> y = run.run();
-    const std::vector<Tensor> dy = inner.jvp(Sources(y), UnconnectedGradients::zero);
-    const std::vector<Tensor> ddy = outer.jvp(Sources(dy), UnconnectedGradients::zero);
+    const std::vector<Tensor> dy = tensors_of(inner.jvp(Sources(y), UnconnectedGradients::zero));
+    const std::vector<Tensor> ddy = tensors_of(outer.jvp(Sources(dy), UnconnectedGradients::zero));
     return {dot(numbers(ddy), numbers(like(p_.cotangents, y)))};
   }
 

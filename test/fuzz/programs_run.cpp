@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "programs.h"
+#include "tensors_of.h"
 
 namespace tapedeck::fuzz {
 
@@ -245,7 +246,7 @@ std::vector<Tensor> Run::with_body(const Step& s, const Slots& from) {
       const std::vector<Tensor> own = copies(x);
       const ForwardAccumulator forward{Sources(own), std::span<const Tensor>(dx)};
       const std::vector<Tensor> y = f(own);
-      return {or_zeros(forward.jvp(y[0]), y[0])};
+      return {or_zeros(forward.jvp(y[0]).tensor(), y[0])};
     }
   }
 }
@@ -283,7 +284,7 @@ std::vector<Tensor> Run::operation(const Step& s, const std::vector<Tensor>& x, 
     const std::vector<Tensor> own = copies(x);
     const ForwardAccumulator along{Sources(own), std::span<const Tensor>(v)};
     const std::vector<Tensor> out = f(own);
-    return along.jvp(Sources(out));
+    return tensors_of(along.jvp(Sources(out)));
   };
   if (s.count % 2)
     record_operation("operation", y, x, backward, forward);

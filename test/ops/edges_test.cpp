@@ -93,7 +93,7 @@ Computed computed(const Op& op, const Tensors& x) {
     r.recorded[i] = numbers(by_tape(x[i]), x[i]);
     outer.stop();
     const ForwardAccumulator accumulator(x[i], ones_like(x[i]));
-    const Tensor dy = accumulator.jvp(op.run(x)[0]);
+    const Tensor dy = accumulator.jvp(op.run(x)[0]).tensor();
     r.forward[i] = dy.defined() ? numbers(dy) : std::vector<double>(r.value.size());
   }
   return r;

@@ -15,6 +15,7 @@
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/memory.h"
 #include "tapedeck/ops.h"
+#include "tensors_of.h"
 
 namespace ops_half_test {
 
@@ -83,7 +84,7 @@ Tensors gradients(const Op& op, const Sample& s, const Tensors& x, const Tensors
 }
 Tensors tangents(const Op& op, const Sample& s, const Tensors& x, const Tensors& dx) {
   const ForwardAccumulator forward(Sources(trainable(x)), dx);
-  return forward.jvp(Sources(trainable(run(op, x, s.attrs))));
+  return tensors_of(forward.jvp(Sources(trainable(run(op, x, s.attrs)))));
 }
 
 /// A call with these inputs and outputs.

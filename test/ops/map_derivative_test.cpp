@@ -10,6 +10,7 @@
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
+#include "tensors_of.h"
 
 namespace map_derivative_test {
 
@@ -66,7 +67,7 @@ ListFunction tangent_of(const ListFunction& f, std::size_t n) {
     const Tensors x(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)),
         dx(all.begin() + static_cast<std::ptrdiff_t>(n), all.end());
     const ForwardAccumulator along(x, dx);
-    return along.jvp(f(x), UnconnectedGradients::zero);
+    return tensors_of(along.jvp(f(x), UnconnectedGradients::zero));
   };
 }
 

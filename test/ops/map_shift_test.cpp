@@ -58,7 +58,7 @@ template <class F> Tensors everything(const F& f, const Tensors& x) {
   {
     const ForwardAccumulator along(x, v);
     for (const Tensor& t : f(x))
-      all.push_back(t), all.push_back(along.jvp(t));
+      all.push_back(t), all.push_back(along.jvp(t).tensor());
   }
   GradientTape outer;
   for (const Tensor& t : x)

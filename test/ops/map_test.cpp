@@ -50,7 +50,7 @@ template <class F> Tensors everything(const F& f, const Tensors& x, const Tensor
     const ForwardAccumulator forward(
         x, dx);   // not around the tape: then the backward pass would be recorded, and run as ops
     const Tensor y = f(x);
-    tangent = forward.jvp(y);
+    tangent = forward.jvp(y).tensor();
     if (!tangent.defined()) tangent = zeros_like(y);
   }
   GradientTape tape;

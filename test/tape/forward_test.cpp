@@ -84,7 +84,7 @@ TEST_CASE("jvp looks up", "[forward]") {
   CHECK(forward.jvp(other, UnconnectedGradients::zero).to_vector() == std::vector<double>{0, 0});
   CHECK_FALSE(forward.jvp(count).defined());
   CHECK(forward.jvp(count, UnconnectedGradients::zero).spec() == count.spec());
-  const std::vector<Tensor> list = forward.jvp({a, other}, UnconnectedGradients::zero);
+  const std::vector<Gradient> list = forward.jvp({a, other}, UnconnectedGradients::zero);
   CHECK(list[0].item() == 2);
   CHECK(list[1].shape() == Shape{2});
   CHECK_THROWS_WITH(forward.jvp(a, static_cast<UnconnectedGradients>(7)),

@@ -311,7 +311,7 @@ TEST_CASE("Jacobians and recordings go through branches and loops", "[control]")
     const Tensor y = cond(
         true, {x, ignored}, [&](const Tensor& t, const Tensor&) { return power(t, every); },
         [](const Tensor& t, const Tensor&) { return t; });
-    const std::vector<Tensor> j = tape.jacobian(y, Sources{x, ignored});
+    const std::vector<Gradient> j = tape.jacobian(y, Sources{x, ignored});
     CHECK(j[0].to_vector() == std::vector{125.0, 0.0, 0.0, 125.0});
     CHECK(j[1].shape() == Shape{2, 3});
     CHECK(j[1].to_vector() == std::vector(6, 0.0));
@@ -621,7 +621,7 @@ TEST_CASE("higher derivatives through a branch are zeros where it is linear, or 
     const std::vector<Gradient> g = gradients(y, {a, b});
     CHECK(zero(gradients(g[0].dense(), a)[0].dense(), {2}));
     CHECK(zero(gradients(g[1].dense(), b)[0].dense(), {2}));
-    for (const Tensor& h : hessians(y, {a, b}))
+    for (const Gradient& h : hessians(y, {a, b}))
       CHECK(zero(h, {2, 2}));
   }
 }

@@ -440,7 +440,7 @@ TEST_CASE("all rows of a Jacobian go through recompute_grad at once", "[custom]"
     GradientTape tape;
     tape.watch(x), tape.watch(unused);
     calls = 0;
-    const std::vector<Tensor> j =
+    const std::vector<Gradient> j =
         tape.jacobian(f(x, unused).first, Sources{x, unused}, {.vectorize = vectorize});
     CHECK(j[0].to_vector() == std::vector{2.0, 8.0, 18.0, 8.0, 20.0, 36.0});
     CHECK(j[1].to_vector() == std::vector{0.0, 0.0});

@@ -191,7 +191,7 @@ TEST_CASE("second derivatives on a recording", "[cases][gradients][hessian]") {
   const Recording recording;
   const Tensor y = sum(x * x * x) * z;   // the Hessian with respect to x is diag(6 x z); for z it is none,
                                          // since its gradient does not depend on z
-  const std::vector<Tensor> h = hessians(y, {x, z});
+  const std::vector<Gradient> h = hessians(y, {x, z});
   CHECK(h[0].to_vector() == std::vector<double>{18, 0, 0, 36});
   CHECK_FALSE(h[1].defined());
   CHECK(hessians(y, z, {.unconnected = UnconnectedGradients::zero})[0].item() == 0);

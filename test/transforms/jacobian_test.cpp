@@ -8,6 +8,7 @@
 #include "message_of.h"
 #include "ops/odd_ops.h"
 #include "ops/op_samples.h"
+#include "tensors_of.h"
 
 namespace jacobian_test {
 
@@ -23,7 +24,7 @@ std::vector<Tensor> jacobian_of(const TensorFunction& f, const std::vector<Tenso
   GradientTape tape;
   for (const Tensor& t : x)
     tape.watch(t);
-  return tape.jacobian(f(x), Sources(x), options);
+  return tensors_of(tape.jacobian(f(x), Sources(x), options));
 }
 
 }   // namespace
@@ -115,7 +116,7 @@ TEST_CASE("a Jacobian has what the tape is asked for", "[jacobian]") {
   GradientTape tape({.persistent = true});
   tape.watch(x), tape.watch(other);
   const Tensor y = gather(v, tensor({1, 1})) * x;   // y[i][k] = v[1][k] x[k]; sparse gradients become dense
-  const std::vector<Tensor> j = tape.jacobian(y, {x, v, other});
+  const std::vector<Gradient> j = tape.jacobian(y, {x, v, other});
   CHECK(j[0].shape() == Shape{2, 2, 2});
   CHECK(j[0].to_vector() == std::vector<double>{3, 0, 0, 4, 3, 0, 0, 4});
   CHECK(j[1].shape() == Shape{2, 2, 2, 2});
@@ -265,8 +266,8 @@ TEST_CASE("every op's Jacobian is the same together and one by one", "[jacobian]
           for (const Tensor& t : y) {
             if (x.empty() || !is_floating(t.dtype()) || t.size() > 200) continue;
             const Tensor flat = reshape(t, {-1});
-            const Tensors together = tape.jacobian(flat, Sources(x)),
-                          each = tape.jacobian(flat, Sources(x), kOneByOne);
+            const Tensors together = tensors_of(tape.jacobian(flat, Sources(x))),
+                          each = tensors_of(tape.jacobian(flat, Sources(x), kOneByOne));
             for (std::size_t i = 0; i < x.size(); ++i) {
               REQUIRE(together[i].defined() == each[i].defined());
               if (each[i].defined()) CHECK(close(together[i], each[i], 1e-11));

@@ -164,7 +164,7 @@ TEST_CASE("the tangents of map_scan are those of its step by ops", "[map_scan]")
                                          {all[1], all[2], all[4]});
     Tensors dy;
     for (const Tensor& y : f(x))
-      dy.push_back(accumulator.jvp(y));
+      dy.push_back(accumulator.jvp(y).tensor());
     return dy;
   };
   check_close(tangents([](const Tensors& z) { return fused(z); }),

@@ -80,7 +80,7 @@ void curve(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor> 
     if (!(wanted >> i & 1)) continue;
     Gradient& g = gradients[at(next++)];
     if (!g.defined()) continue;
-    if (const Tensor term = along.jvp(std::move(g).dense()); term.defined()) add_to(dx[at(i)], term);
+    if (const Tensor term = along.jvp(std::move(g).dense()).tensor(); term.defined()) add_to(dx[at(i)], term);
   }
 }
 
@@ -93,7 +93,7 @@ Tensors bend(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor
       along_v(inner.primals, inner.tangents);
   Tensors y = results_by_ops(c, x);
   for (Tensor& t : y)
-    if (t = along_v.jvp(t); t.defined()) t = along_w.jvp(t);
+    if (t = along_v.jvp(t).tensor(); t.defined()) t = along_w.jvp(t).tensor();
   return y;
 }
 

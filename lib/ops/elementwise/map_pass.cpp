@@ -166,7 +166,7 @@ void push_by_ops(const MapCall& c, Refs dx, std::span<Tensor> dy) {
   const ForwardAccumulator along(primals, tangents, {.stacked = front_of_inputs(c, dx).ndim() > 0});
   const std::vector<Tensor> y = results_by_ops(c, x);
   for (std::size_t k = 0; k < dy.size(); ++k)
-    dy[k] = along.jvp(y[k]);
+    dy[k] = along.jvp(y[k]).tensor();
 }
 
 bool is_finite(const Tensor& x) {

@@ -1,0 +1,211 @@
+// Derivatives of functions as functions: grad(f) is the gradient of f, so that grad(f)(x) is that at x, and
+// grad(grad(f))(x) a second derivative. They can be compiled, and compiled functions can be differentiated.
+//
+// f may take arguments of any type. grad<1>(f) is the gradient in argument 1, and grad<0, 2>(f) returns a
+// tuple of those in arguments 0 and 2; left out, it is argument 0. An argument in which f is differentiated
+// is a tensor, a variable, which stands for its value, or a std::vector of tensors, whose gradients are a
+// vector, too. What f returns, what is thrown, and derivatives in what f does not depend on, which are zeros,
+// are as in gradients.h. f is copied, and called as const.
+#pragma once
+#include <optional>
+#include <utility>
+
+#include "tapedeck/gradients.h"
+
+namespace tapedeck {
+
+/// For a function that returns a pair, of what is differentiated and of something else, such as an accuracy
+/// or a new state, which may be of any type: value_and_grad(f, has_aux)(x) is the tuple (value, gradient,
+/// something else), and grad(f, has_aux)(x) the pair (gradient, something else).
+struct HasAux {};
+inline constexpr HasAux has_aux;
+
+namespace detail {
+
+template <class X>
+concept DifferentiableArgument = OneSource<X> || std::same_as<X, std::vector<Tensor>>;
+/// What a function gets for an argument of type X: where that is differentiated, tensors of its own.
+template <class X, bool differentiated> struct Passed { using Type = const X&; };
+template <DifferentiableArgument X> struct Passed<X, true> {
+  using Type = std::conditional_t<OneSource<X>, Tensor, std::vector<Tensor>>;
+};
+template <std::size_t i, std::size_t... n> inline constexpr bool kIsOneOf = ((i == n) || ...);
+
+/// A call f(x...), as a function of the tensors in its arguments n...
+template <class F, class I, class N, class... X> struct CallIn;
+template <class F, std::size_t... i, std::size_t... n, class... X>
+struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
+  template <std::size_t k, class A> using PassedAs = typename Passed<A, kIsOneOf<k, n...>>::Type;
+
+  static constexpr bool fits() {
+    if constexpr (((n < sizeof...(X)) && ...) && ((DifferentiableArgument<X> || !kIsOneOf<i, n...>)&&...))
+      return std::invocable<const F&, const PassedAs<i, X>&...>;
+    else
+      return false;
+  }
+
+  const F& f;
+  std::tuple<const X&...> x;
+
+  /// The call with other tensors, which are in the order of the arguments.
+  auto operator()(std::span<const Tensor> tensors) const {
+    const std::tuple<PassedAs<i, X>...> own{take<i>(tensors)...};
+    return std::apply(f, own);
+  }
+  /// The tensors of the call itself.
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> all;
+    const auto append = [&](const Sources& own) {
+      for (const Source& s : own.all())
+        all.push_back(s.variable() ? s.variable()->value() : s.tensor());
+    };
+    (append(std::get<n>(x)), ...);
+    return all;
+  }
+  /// Derivatives in these, one for each, in the form of the arguments: of several arguments a tuple.
+  template <class D> auto in_form(std::vector<D> derivatives) const {
+    auto next = derivatives.begin();
+    const auto of = [&]<class A>(const A& argument) {
+      if constexpr (OneSource<A>) {
+        return D(std::move(*next++));
+      } else {
+        const auto first = std::exchange(next, next + static_cast<std::ptrdiff_t>(argument.size()));
+        return std::vector<D>(first, next);
+      }
+    };
+    if constexpr (sizeof...(n) == 1)
+      return of(std::get<n...>(x));
+    else
+      return std::tuple{of(std::get<n>(x))...};
+  }
+
+ private:
+  template <std::size_t k> decltype(auto) take(std::span<const Tensor>& tensors) const {
+    using A = std::tuple_element_t<k, std::tuple<X...>>;
+    if constexpr (!kIsOneOf<k, n...>) {
+      return std::get<k>(x);
+    } else if constexpr (OneSource<A>) {
+      const Tensor t = tensors[0];
+      tensors = tensors.subspan(1);
+      return Tensor(t);
+    } else {
+      const std::size_t size = std::get<k>(x).size();
+      std::vector<Tensor> list(tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(size));
+      tensors = tensors.subspan(size);
+      return list;
+    }
+  }
+};
+
+template <class F, class N, class... X> using CallOf = CallIn<F, std::index_sequence_for<X...>, N, X...>;
+template <class F, class N, class... X>
+concept CallableIn = CallOf<F, N, X...>::fits();
+
+/// The numbers of the arguments that are differentiated.
+template <std::size_t... n> constexpr auto argument_numbers() {
+  constexpr bool increase = [] {
+    std::size_t last = 0, count = 0;
+    return ((count++ == 0 || last < n ? (last = n, true) : false) && ...);
+  }();
+  static_assert(increase, "the numbers of the arguments have to increase, as in grad<0, 2>(f)");
+  if constexpr (sizeof...(n) == 0)
+    return std::index_sequence<0>();
+  else
+    return std::index_sequence<n...>();
+}
+
+/// The value, the gradients in the form of the arguments, and what else f returns, if it does.
+template <class N, bool aux, class F, class... X>
+auto value_and_grad_of(std::string_view name, const F& f, const X&... x) {
+  const CallOf<F, N, X...> call{f, {x...}};
+  if constexpr (aux) {
+    using Both = decltype(call(std::span<const Tensor>()));
+    static_assert(
+        requires { typename Both::second_type; },
+        "has_aux: the function has to return a std::pair of what is differentiated and something else");
+    std::optional<typename Both::second_type> other;
+    const auto first = [&](std::span<const Tensor> tensors) {
+      Both both = call(tensors);
+      other.emplace(std::move(both.second));
+      return typename Both::first_type(std::move(both.first));
+    };
+    auto d = value_and_grad_as(name, first, call.tensors(), {});
+    return std::tuple(std::move(d.first), call.in_form(std::move(d.second)), std::move(*other));
+  } else if constexpr (is_tensor_function<CallOf<F, N, X...>>()) {
+    auto d = value_and_grad_as(name, call, call.tensors(), {});
+    return std::pair(std::move(d.first), call.in_form(std::move(d.second)));
+  }
+}
+
+}   // namespace detail
+
+/// value_and_grad(f)(x...) is the pair of f(x...) and the gradient of its sum; with has_aux a tuple of three.
+template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto value_and_grad(F f) {
+  using N = decltype(detail::argument_numbers<n...>());
+  return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
+    return detail::value_and_grad_of<N, false>("value_and_grad", f, x...);
+  };
+}
+template <std::size_t... n, detail::Differentiable F> auto value_and_grad(F f, HasAux) {
+  using N = decltype(detail::argument_numbers<n...>());
+  return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
+    return detail::value_and_grad_of<N, true>("value_and_grad", f, x...);
+  };
+}
+/// grad(f)(x...) is the gradient of the sum of f(x...); with has_aux a pair.
+template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto grad(F f) {
+  using N = decltype(detail::argument_numbers<n...>());
+  return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
+    return detail::value_and_grad_of<N, false>("grad", f, x...).second;
+  };
+}
+template <std::size_t... n, detail::Differentiable F> auto grad(F f, HasAux) {
+  using N = decltype(detail::argument_numbers<n...>());
+  return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
+    auto [value, gradient, other] = detail::value_and_grad_of<N, true>("grad", f, x...);
+    return std::pair(std::move(gradient), std::move(other));
+  };
+}
+
+/// vjp(f)(x...) is the pair of f(x...) and its pullback, whose gradients are those in all arguments, or with
+/// vjp<0, 2>(f) in these, one after another.
+template <std::size_t... n, detail::Differentiable F = detail::UnaryOp>
+auto vjp(F f, VjpOptions options = {}) {
+  return [f = std::move(f), options]<class... X>(const X&... x) {
+    using N = std::conditional_t<sizeof...(n) == 0, std::index_sequence_for<X...>, std::index_sequence<n...>>;
+    const detail::CallOf<F, N, X...> call{f, {x...}};
+    return vjp(call, call.tensors(), options);
+  };
+}
+/// jvp(f)(x..., v...) is the derivative of f(x...) in the direction v...: half of the arguments are tangents.
+template <detail::Differentiable F = detail::UnaryOp> auto jvp(F f) {
+  return [f = std::move(f)]<class... X>(const X&... x) requires(
+      sizeof...(X) % 2 == 0 && detail::kTakes<const F, sizeof...(X) / 2> &&
+      (std::convertible_to<const X&, const Tensor&> && ...)) {
+    const std::vector<Tensor> all = {static_cast<const Tensor&>(x)...};
+    const auto middle = all.begin() + sizeof...(X) / 2;
+    return jvp(f, std::vector<Tensor>(all.begin(), middle), std::vector<Tensor>(middle, all.end()));
+  };
+}
+
+/// jacobian(f)(x...) is the Jacobian of f(x...), one tensor, in argument 0; jacobian<0, 2>(f) gives a tuple.
+template <std::size_t... n, detail::Differentiable F = detail::UnaryOp>
+auto jacobian(F f, JacobianOptions options = {}) {
+  using N = decltype(detail::argument_numbers<n...>());
+  return [ f = std::move(f), options ]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
+    const detail::CallOf<F, N, X...> call{f, {x...}};
+    if constexpr (detail::is_tensor_function<detail::CallOf<F, N, X...>>())
+      return call.in_form(detail::jacobians(detail::traced("jacobian", call), call.tensors(), options));
+  };
+}
+/// hessian(f)(x...) is the Hessian of f(x...), one element, in argument 0, or with hessian<1>(f) in that one.
+template <std::size_t n = 0, detail::Differentiable F = detail::UnaryOp>
+auto hessian(F f, JacobianOptions options = {}) {
+  using N = std::index_sequence<n>;
+  return [ f = std::move(f), options ]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
+    const detail::CallOf<F, N, X...> call{f, {x...}};
+    return hessian(call, call.tensors()[0], options);
+  };
+}
+
+}   // namespace tapedeck
