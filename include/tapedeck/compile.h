@@ -302,6 +302,7 @@ template <class F> class Compiled {
  private:
   template <class R, class... X> static void collect(const detail::CallLists& lists, const X&... x) {
     lists->x.add_bytes(&detail::kTypeTag<R(X...)>);
+    lists->x.add_bytes(default_dtype());
     (detail::collect(lists->x, x), ...);
   }
   template <class R, class... X>

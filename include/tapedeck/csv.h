@@ -11,7 +11,7 @@ namespace tapedeck {
 struct CsvOptions {
   char separator = ',';
   bool has_header = false;   // the first line has names, usually of the columns
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// What load_csv found.
 struct CsvTable {

@@ -203,9 +203,13 @@ namespace detail {
 template <class T> using Kept =
     std::conditional_t<std::is_same_v<T, long long>, std::int64_t,
                        std::conditional_t<std::is_same_v<T, unsigned long long>, std::uint64_t, T>>;
-/// The dtype of a literal: double becomes f32, as in every other factory; other types keep theirs.
-template <class T> inline constexpr DType literal_dtype =
-    dtype_of<std::conditional_t<std::is_same_v<T, double>, float, Kept<T>>>;
+/// The dtype of a literal: double becomes default_dtype(), as in every other factory; others keep theirs.
+template <class T> DType literal_dtype() {
+  if constexpr (std::is_same_v<T, double>)
+    return default_dtype();
+  else
+    return dtype_of<Kept<T>>;
+}
 
 template <class T> using List1 = std::initializer_list<T>;
 template <class T> using List2 = std::initializer_list<List1<T>>;
@@ -235,7 +239,7 @@ template <class T> struct Flattened {
 };
 template <class T, class L> Tensor tensor_from_list(const L& list, std::optional<DType> dtype) {
   const Flattened<T> flat(list);
-  return tensor_from(flat.values.data(), dtype_of<Kept<T>>, flat.shape, dtype.value_or(literal_dtype<T>));
+  return tensor_from(flat.values.data(), dtype_of<Kept<T>>, flat.shape, dtype ? *dtype : literal_dtype<T>());
 }
 
 /// A number, or braces around numbers whose types differ, nested or not.
@@ -244,7 +248,7 @@ class TAPEDECK_EXPORT Mixed {
   template <class T>
   requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || HalfNumber<T> || ComplexNumber<T>)
       Mixed(T v)
-      : values_(of(Kept<T>(v))), dtype_(literal_dtype<T>) {}
+      : values_(of(Kept<T>(v))), dtype_(literal_dtype<T>()) {}
   Mixed(std::initializer_list<Mixed> list);
 
   Tensor tensor(std::optional<DType> dtype) const;
@@ -258,17 +262,17 @@ class TAPEDECK_EXPORT Mixed {
 
 }   // namespace detail
 
-/// A tensor of rank 0. A double becomes f32 unless `dtype` is given; other types keep their own dtype.
+/// A tensor of rank 0. A double becomes default_dtype(), f32, unless `dtype` is given; other types keep their own dtype.
 template <class T>
 requires(std::is_arithmetic_v<T> || HalfNumber<T> || ComplexNumber<T>) Tensor
     tensor(T value, std::optional<DType> dtype = {}) {
   const detail::Kept<T> kept(value);
-  return detail::tensor_from(&kept, dtype_of<detail::Kept<T>>, {}, dtype.value_or(detail::literal_dtype<T>));
+  return detail::tensor_from(&kept, dtype_of<detail::Kept<T>>, {}, dtype ? *dtype : detail::literal_dtype<T>());
 }
 // The nested types are written out because clang 14 does not deduce through an alias.
 
-/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2]. Doubles become f32 unless `dtype` is
-/// given. Throws ShapeError if rows differ in length.
+/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2]. Doubles become default_dtype(), f32, unless
+/// `dtype` is given. Throws ShapeError if rows differ in length.
 template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
 }
@@ -286,8 +290,8 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
   return detail::tensor_from_list<T>(v, dtype);
 }
 
-/// Numbers of several types, nested as deeply as one likes: f32 if one of them is a double or float, so that
-/// tensor({1, 2.5}) is f32[2], complex if one is complex; integers are promoted.
+/// Numbers of several types, nested as deeply as one likes: default_dtype() if one of them is a double, so
+/// that tensor({1, 2.5}) is f32[2], complex if one is complex; integers are promoted.
 inline Tensor tensor(const detail::Mixed& numbers, std::optional<DType> dtype = {}) {
   return numbers.tensor(dtype);
 }

@@ -1,4 +1,7 @@
 // Checked sizes in bytes of dtypes and shapes, and their names.
+#include <atomic>
+
+#include "core/format.h"
 #include "core/visit.h"
 #include "tapedeck/shape.h"
 
@@ -12,6 +15,16 @@ std::int64_t Spec::nbytes() const {
 }
 
 std::string to_string(const Spec& spec) { return std::string(name_of(spec.dtype)) + to_string(spec.shape); }
+
+namespace {
+constinit std::atomic<DType> the_default = DType::f32;
+}
+DType default_dtype() noexcept { return the_default.load(std::memory_order_relaxed); }
+void set_default_dtype(DType t) {
+  if (t != DType::f32 && t != DType::f64)
+    throw_error<DTypeError>("set_default_dtype: {} cannot be the default; use f32 or f64", t);
+  the_default.store(t, std::memory_order_relaxed);
+}
 
 void detail::throw_no_dtype(int number) {
   throw DTypeError("dtype: no dtype has the number " + std::to_string(number) + "; use f32, f64, …");

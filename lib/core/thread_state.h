@@ -1,6 +1,7 @@
 // The library's state of each thread, in one thread_local, so that an op looks it up once.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "tapedeck/dtype.h"
 
@@ -24,7 +25,7 @@ struct ThreadState {
   bool ended = false;             // that has happened: cache nothing any more
   bool inside_parallel = false;   // it runs a piece of a parallel_for
   /// Of numbers with no tensor beside them; the dtype of a rule while it runs as ops.
-  DType number_dtype = DType::f32;
+  std::optional<DType> number_dtype = {};
   BufferCache* buffers = nullptr;
   std::uint64_t next_id = 0, end_id = 0;
   Recorder* innermost = nullptr;      // top of the stack of recorders

@@ -195,7 +195,7 @@ std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
 
 void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor** refs) {
   bool tensors = false, integers = false, others = false;
-  DType dtype = thread_state.number_dtype;
+  DType dtype = thread_state.number_dtype.value_or(default_dtype());
   for (const Operand& o : x) {
     if (!o.tensor())
       (o.integer() ? integers : others) = true;
@@ -205,7 +205,7 @@ void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor**
       dtype = std::exchange(tensors, true) ? promote(dtype, o.tensor()->dtype()) : o.tensor()->dtype();
   }
   if (others && !is_trainable(dtype))
-    dtype = DType::f64;
+    dtype = default_dtype();
   else if (integers && dtype == DType::boolean)
     dtype = DType::i64;
   for (const Operand& o : x) {

@@ -145,7 +145,7 @@ class NumberDType {
   NumberDType(const NumberDType&) = delete;
 
  private:
-  DType saved_;
+  std::optional<DType> saved_;
 };
 
 /// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "core/bytes.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/nn.h"
 #include "tapedeck/tapedeck.h"
 
 namespace tensor_test {
@@ -180,11 +182,40 @@ TEST_CASE("numbers take the dtype beside them, or one that holds them", "[tensor
   CHECK((ones({2}, DType::i32) * 2).dtype() == DType::i32);
   CHECK((ones({2}, DType::u8) + 1).dtype() == DType::u8);
   CHECK((ones({2}, DType::i8) + 1).dtype() == DType::i8);
-  CHECK((ones({2}, DType::i32) * 2.0).dtype() == DType::f64);
-  CHECK((ones({2}, DType::boolean) * 2.0).dtype() == DType::f64);
+  CHECK((ones({2}, DType::i32) * 2.0).dtype() == DType::f32);
+  CHECK((ones({2}, DType::boolean) * 2.0).dtype() == DType::f32);
   CHECK((ones({2}, DType::boolean) + 1).dtype() == DType::i64);
   CHECK((ones({2}, DType::c64) * 2.0).dtype() == DType::c64);
   CHECK((1 - tensor({1.0, 3.0})).to_vector() == Doubles{0, -2});
+}
+
+TEST_CASE("the default dtype is that of numbers and new tensors without one", "[tensor]") {
+  CHECK(default_dtype() == DType::f32);
+  struct Reset {
+    ~Reset() { set_default_dtype(DType::f32); }
+  } const reset;
+  set_default_dtype(DType::f64);
+  for (const Tensor& t :
+       {tensor(2.5), tensor({1.0, 2.0}), tensor({1, 2.5}), zeros({2}), ones({2}), full({2}, 1), eye(2),
+        linspace(0, 1, 3), arange(0, 2), random::normal({2}, {}), random::uniform({2}, {}),
+        one_hot(tensor({1}), 2), ones({2}, DType::i32) * 0.5, ones({2}, DType::boolean) * 0.5, add(0.5, 1.5)})
+    CHECK(t.dtype() == DType::f64);
+  CHECK(tensor(0.1).item() == 0.1);
+  CHECK(nn::Dense(2, 3, {}).kernel.dtype() == DType::f64);
+  const auto halved = [](const Tensor& x) { return x * 0.5; };
+  const auto compiled = compile(halved);
+  CHECK(compiled(tensor({1, 3})).dtype() == DType::f64);
+  // What has a dtype keeps it.
+  CHECK(tensor(2.5f).dtype() == DType::f32);
+  CHECK((ones({2}, DType::f32) * 0.1).dtype() == DType::f32);
+  CHECK((ones({2}, DType::f16) * 0.1).dtype() == DType::f16);
+  CHECK(tensor({1, 2}).dtype() == DType::i32);
+  set_default_dtype(DType::f32);
+  CHECK(tensor(2.5).dtype() == DType::f32);
+  CHECK(compiled(tensor({1, 3})).dtype() == DType::f32);
+  CHECK_THROWS_WITH(set_default_dtype(DType::i32),
+                    "set_default_dtype: i32 cannot be the default; use f32 or f64");
+  CHECK_THROWS_AS(set_default_dtype(DType::f16), DTypeError);
 }
 
 TEST_CASE("element counts and bytes that overflow are refused", "[tensor]") {

@@ -49,7 +49,7 @@ struct MultiHeadOptions {
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
   Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// Attention of several heads, each over its part of projected queries, keys and values, whose results are
 /// projected once more.

@@ -22,7 +22,7 @@ struct LayerOptions {
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
   Initializer kernel = {}, bias = {};   // empty: those of the defaults
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 
 /// The initializers. Those that speak of fans count the inputs and outputs of one unit: of a kernel [window

@@ -8,7 +8,7 @@ namespace tapedeck::nn {
 /// Options of LayerNorm.
 struct LayerNormOptions {
   double epsilon = 1e-5;
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// layer_norm over the last axis of x [..., size].
 struct TAPEDECK_EXPORT LayerNorm {
@@ -31,7 +31,7 @@ struct TAPEDECK_EXPORT LayerNorm {
 /// Options of RMSNorm.
 struct RMSNormOptions {
   double epsilon = 1e-6;
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// x / √(mean(x²) + epsilon) · scale over the last axis of x [..., size]: Zhang and Sennrich 2019. Throws
 /// ShapeError for another x.
@@ -53,7 +53,7 @@ struct TAPEDECK_EXPORT RMSNorm {
 /// Options of GroupNorm.
 struct GroupNormOptions {
   double epsilon = 1e-5;
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// Normalizes each group of channels over all positions of x [batch, ..., channels], then scales and offsets
 /// each channel: Wu and He 2018. Throws ShapeError for another x.
@@ -79,7 +79,7 @@ struct BatchNormOptions {
   /// after 20 steps of 0.9, which is PyTorch's 0.1; 37 % after 100 of Keras's 0.99.
   double momentum = 0.9;
   double epsilon = 1e-5;
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// In training, batch_norm over all axes but the last of x [..., channels], and one step of the running mean
 /// and variance: running = momentum · running + (1 - momentum) · the batch's, whose variance is divided by n

@@ -27,7 +27,7 @@ TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
 TAPEDECK_EXPORT Tensor tile(const Tensor& x, Ints reps);
 /// A tensor with a new last axis of extent `depth` that is 1 at position indices[…] and 0 elsewhere; all 0 if
 /// the index is out of range. indices are integers. No gradient.
-TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = DType::f32);
+TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = default_dtype());
 /// The same values as a new tensor, with an id of its own; they share memory. Gradients pass unchanged.
 TAPEDECK_EXPORT Tensor identity(const Tensor& x);
 /// The same values as a new tensor that tapes and accumulators do not track, so that it is a constant for

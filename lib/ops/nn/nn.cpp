@@ -49,7 +49,7 @@ Tensor dropout(const Tensor& x, double rate, random::Key key) {
     throw_error<ArgumentError>("dropout: rate is {}; use 0 or more and less than 1", rate);
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("dropout: takes f32, f64, f16 or bf16, use astype: x is {}", x.spec());
-  return dropped_out({rate}, x, random::uniform(x.shape(), key) < rate);
+  return dropped_out({rate}, x, random::uniform(x.shape(), key, 0, 1, DType::f32) < rate);
 }
 
 Tensor bias_add(const Tensor& x, const Tensor& bias) {

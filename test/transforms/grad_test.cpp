@@ -1,0 +1,145 @@
+// Derivatives of functions as functions. Expected values are closed forms.
+#include "tapedeck/grad.h"
+
+#include <catch2/catch.hpp>
+
+#include "message_of.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/ops.h"
+#include "tensors_of.h"
+
+namespace grad_test {
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+using Values = std::vector<double>;
+
+Tensor cube(const Tensor& x) { return sum(x * x * x); }
+
+const Tensor kX = tensor({1.0, 2.0}, DType::f64), kY = tensor({3.0, 5.0}, DType::f64);
+
+}   // namespace
+
+TEST_CASE("grad of a function is a function", "[grad]") {
+  const auto first = grad(cube);
+  CHECK(first(kX).to_vector() == Values{3, 12});
+  CHECK(first(kY).to_vector() == Values{27, 75});
+  CHECK(kX.to_vector() == Values{1, 2});
+  CHECK(grad(cube)(Variable(kX)).to_vector() == Values{3, 12});
+  CHECK(grad(abs)(-kX).to_vector() == Values{-1, -1});
+  const auto [value, gradient] = value_and_grad(cube)(kX);
+  CHECK(value.item() == 9);
+  CHECK(gradient.to_vector() == Values{3, 12});
+}
+
+TEST_CASE("derivatives of derivatives are zeros in the end", "[grad]") {
+  const auto second = grad(grad(cube));
+  CHECK(second(kX).to_vector() == Values{6, 12});
+  CHECK(grad(second)(kX).to_vector() == Values{6, 6});
+  CHECK(grad(grad(second))(kX).to_vector() == Values{0, 0});
+  CHECK(grad(grad(grad(second)))(kX).to_vector() == Values{0, 0});
+}
+
+TEST_CASE("arguments are chosen by their numbers", "[grad]") {
+  const auto f = [](const Tensor& x, int factor, const Tensor& y) { return sum(x * x * factor * y); };
+  CHECK(grad(f)(kX, 2, kY).to_vector() == Values{12, 40});
+  CHECK(grad<2>(f)(kX, 3, kY).to_vector() == Values{3, 12});
+  const auto [dx, dy] = grad<0, 2>(f)(kX, 1, kY);
+  CHECK(dx.to_vector() == Values{6, 20});
+  CHECK(dy.to_vector() == Values{1, 4});
+  // Mixed derivatives: d/dy of df/dx summed.
+  CHECK(grad<2>(grad(f))(kX, 1, kY).to_vector() == Values{2, 4});
+  CHECK(grad<2>([](const Tensor& x, const std::string& name, const Tensor& y) {
+          return x * y * static_cast<double>(name.size());
+        })(kX, std::string("three"), kY)
+            .to_vector() == Values{5, 10});
+}
+
+TEST_CASE("a list of tensors is one argument", "[grad]") {
+  const auto f = [](const std::vector<Tensor>& w, const Tensor& x) { return sum(w[0] * x + w[1] * w[1]); };
+  const std::vector<Gradient> g = grad(f)(std::vector{kX, kY}, kY);
+  REQUIRE(g.size() == 2);
+  CHECK(g[0].to_vector() == Values{3, 5});
+  CHECK(g[1].to_vector() == Values{6, 10});
+  const auto [of_list, of_x] = grad<0, 1>(f)(std::vector{kX, kY}, kY);
+  CHECK(of_list[1].to_vector() == Values{6, 10});
+  CHECK(of_x.to_vector() == Values{1, 2});
+}
+
+TEST_CASE("what else a function returns comes through", "[grad]") {
+  int calls = 0;
+  const auto f = [&](const Tensor& x, double rate) {
+    ++calls;
+    return std::pair(sum(x * x) * rate, std::string("rate ") + std::to_string(static_cast<int>(rate)));
+  };
+  const auto [value, gradient, text] = value_and_grad(f, has_aux)(kX, 2.0);
+  CHECK(value.item() == 10);
+  CHECK(gradient.to_vector() == Values{4, 8});
+  CHECK(text == "rate 2");
+  CHECK(calls == 1);
+  const auto [same, other] = grad(f, has_aux)(kX, 3.0);
+  CHECK(same.to_vector() == Values{6, 12});
+  CHECK(other == "rate 3");
+}
+
+TEST_CASE("vjp, jvp, jacobian and hessian of a function are functions", "[grad]") {
+  const auto f = [](const Tensor& x, const Tensor& y) { return x * x * y; };
+  const auto [value, pullback] = vjp(f)(kX, kY);
+  CHECK(value.to_vector() == Values{3, 20});
+  CHECK(pullback(kX)[0].to_vector() == Values{6, 40});
+  CHECK(pullback(kX)[1].to_vector() == Values{1, 8});
+  CHECK(vjp<1>(f)(kX, kY).second()[0].to_vector() == Values{1, 4});
+  CHECK(jvp(f)(kX, kY, tensor({1.0, 0.0}, DType::f64), tensor({0.0, 1.0}, DType::f64)).to_vector() ==
+        Values{6, 4});
+  CHECK(jacobian(f)(kX, kY).to_vector() == Values{6, 0, 0, 20});
+  CHECK(jacobian<1>(f, {.mode = JacobianMode::forward})(kX, kY).to_vector() == Values{1, 0, 0, 4});
+  const auto [by_x, by_y] = jacobian<0, 1>(f)(kX, kY);
+  CHECK(by_y.to_vector() == Values{1, 0, 0, 4});
+  CHECK(hessian(cube)(kX).to_vector() == Values{6, 0, 0, 12});
+  CHECK(hessian<1>([](int n, const Tensor& x) { return sum(pow(x, n)); })(2, kX).to_vector() ==
+        Values{2, 0, 0, 2});
+}
+
+TEST_CASE("derivatives are compiled, and compiled functions differentiated", "[grad][compile]") {
+  const auto f = [](const Tensor& x) { return sum(tanh(x) * x); };
+  const auto df = compile(grad(f));
+  const auto of_compiled = grad(compile(f));
+  for (const Tensor& x : {kX, kY, -kX}) {
+    const Values expected = grad(f)(x).to_vector();
+    CHECK(df(x).to_vector() == expected);
+    CHECK(of_compiled(x).to_vector() == expected);
+  }
+  CHECK(df.programs().size() == 1);
+  CHECK(df.programs()[0].calls == 2);
+}
+
+TEST_CASE("arguments without influence have gradients of zeros, integers none", "[grad]") {
+  const auto f = [](const Tensor& x, const Tensor& unused) { return x * 2 + stop_gradient(unused); };
+  CHECK(grad<1>(f)(kX, kY).to_vector() == Values{0, 0});
+  CHECK(grad(f, {kX, kY})[1].to_vector() == Values{0, 0});
+  CHECK(vjp(f, {kX, kY}).second()[1].to_vector() == Values{0, 0});
+  CHECK(jacobian(f, {kX, kY})[1].to_vector() == Values{0, 0, 0, 0});
+  const Tensor at = tensor({1, 0});
+  const auto picks = [&](const Tensor& x, const Tensor& i) { return gather(x, i); };
+  const std::vector<Gradient> g = grad(picks, {kX, at});
+  CHECK(g[0].to_vector() == Values{1, 1});
+  CHECK_FALSE(g[1].defined());
+  // A function without arguments is asked for what it reads.
+  const Variable w(kX), other(kY);
+  const auto reads = [&] { return sum(w * w); };
+  CHECK(grad(reads, {w, other})[0].to_vector() == Values{2, 4});
+  CHECK_FALSE(grad(reads, {w, other})[1].defined());
+}
+
+TEST_CASE("what a function throws comes through its derivative", "[grad][errors]") {
+  const auto fails = [](const Tensor& x) -> Tensor { return reshape(x, {3}); };
+  CHECK_THROWS_AS(grad(fails)(kX), ShapeError);
+  CHECK(message_of<ArgumentError>([] {
+          grad([](const Tensor&) { return Tensor(); })(kX);
+        }).find("undefined tensor") != std::string::npos);
+}
+
+}   // namespace grad_test
