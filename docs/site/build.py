@@ -19,7 +19,7 @@ import reference
 from reference import TOP
 
 SITE = pathlib.Path(__file__).resolve().parent
-MAIN = ["tensor.h", "variable.h", "gradient_tape.h", "gradients.h", "forward_accumulator.h", "optimizer.h", "checkpoint.h"]
+MAIN = ["tensor.h", "variable.h", "gradient_tape.h", "gradients.h", "grad.h", "forward_accumulator.h", "optimizer.h", "checkpoint.h"]
 
 
 def toctree(caption, names, hidden=True):

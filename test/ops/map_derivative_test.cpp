@@ -67,7 +67,7 @@ ListFunction tangent_of(const ListFunction& f, std::size_t n) {
     const Tensors x(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n)),
         dx(all.begin() + static_cast<std::ptrdiff_t>(n), all.end());
     const ForwardAccumulator along(x, dx);
-    return tensors_of(along.jvp(f(x), UnconnectedGradients::zero));
+    return test::tensors_of(along.jvp(f(x), UnconnectedGradients::zero));
   };
 }
 
