@@ -10,19 +10,60 @@
 namespace tapedeck::nn {
 namespace {
 
-// The extents of a kernel: those of the window, then the channels of a group and `last`.
-Shape kernel_shape(std::string_view layer, std::initializer_list<std::int64_t> window, std::int64_t divided,
-                   std::int64_t last, std::int64_t groups) {
-  if (groups < 1 || divided % groups != 0 || last % groups != 0)
-    throw_error<ArgumentError>("{}: groups is {}, which does not divide {} and {} channels", layer, groups,
+constexpr const char *kConv[] = {"conv1d", "conv2d", "conv3d"},
+                     *kTranspose[] = {"conv1d_transpose", "conv2d_transpose", "conv3d_transpose"};
+
+// A kernel [window extents, channels of a group, last].
+template <int N, class Options> Variable conv_kernel(const char* layer, ExtentsOf<N> size,
+                                                     std::int64_t divided, std::int64_t last, random::Key key,
+                                                     const Options& o) {
+  if (o.groups < 1 || divided % o.groups != 0 || last % o.groups != 0)
+    throw_error<ArgumentError>("{}: groups is {}, which does not divide {} and {} channels", layer, o.groups,
                                divided, last);
-  Shape shape(window);
-  shape.push_back(divided / groups);
-  shape.push_back(last);
-  return shape;
+  const std::int64_t in_group = divided / o.groups;
+  Shape shape;
+  if constexpr (N == 1)
+    shape = {size, in_group, last};
+  else if constexpr (N == 2)
+    shape = {size.height, size.width, in_group, last};
+  else
+    shape = {size.depth, size.height, size.width, in_group, last};
+  return detail::new_kernel(layer, shape, key, variables_of(o));
 }
 
-template <class L> Tensor with_bias(const L& layer, std::string_view type, Tensor y) {
+// A sequence as an image of one row.
+HeightWidth in_a_row(std::int64_t n) { return {1, n}; }
+Conv2dTransposeOptions in_a_row(const ConvTransposeOptions<1>& o) {
+  const bool is_given = o.padding.mode == Padding::given;
+  return {.strides = in_a_row(o.strides),
+          .dilation = in_a_row(o.dilation),
+          .padding = is_given ? Padding(0, 0, o.padding.left, o.padding.right) : o.padding,
+          .size = o.size == 0 ? HeightWidth(0) : in_a_row(o.size),
+          .groups = o.groups,
+          .layout = o.layout};
+}
+
+Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv1dOptions& o) {
+  return conv1d(x, kernel, o);
+}
+Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv2dOptions& o) {
+  return conv2d(x, kernel, o);
+}
+Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv3dOptions& o) {
+  return conv3d(x, kernel, o);
+}
+Tensor output_of(const Tensor& x, const Tensor& kernel, const ConvTransposeOptions<1>& o) {
+  const int row = o.layout == Layout::nchw ? -2 : -3;   // where the axis of rows is put
+  return squeeze(conv2d_transpose(expand_dims(x, row), expand_dims(kernel, 0), in_a_row(o)), {row});
+}
+Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv2dTransposeOptions& o) {
+  return conv2d_transpose(x, kernel, o);
+}
+Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv3dTransposeOptions& o) {
+  return conv3d_transpose(x, kernel, o);
+}
+
+template <class L> Tensor with_bias(const L& layer, Tensor y) {
   if (layer.bias) {
     Tensor bias = layer.bias->value();
     if (layer.window.layout == Layout::nchw) {   // the spatial axes follow the channels
@@ -33,126 +74,53 @@ template <class L> Tensor with_bias(const L& layer, std::string_view type, Tenso
     }
     y = std::move(y) + bias;
   }
-  return detail::noted(&layer, type, std::move(y));
+  return detail::noted(&layer, detail::type_name<L>(), std::move(y));
 }
 
-// f(), the output of a convolution, plus the bias.
-template <class L, class F>
-Tensor convolved(const L& layer, std::string_view type, const Tensor& x, const F& f) {
+// The output of the op, plus the bias.
+template <int N, class L> Tensor convolved(const L& layer, const Tensor& x) {
   constexpr std::string_view last[] = {"...,width,#", "...,height,width,#", "...,depth,height,width,#"},
                              first[] = {"...,#,width", "...,#,height,width", "...,#,depth,height,width"};
-  const int spatial = layer.kernel.shape().ndim() - 3;   // less one
-  return in_layer({&layer, type, layer.kernel, (layer.window.layout == Layout::nchw ? first : last)[spatial],
-                   layer.inputs},
-                  x, [&] { return with_bias(layer, type, f()); });
-}
-
-// The options of the op, which stand among those of the layer.
-template <class Window, class Options> Window window_of(const Options& o) {
-  Window w{.dilation = o.dilation, .padding = o.padding, .groups = o.groups, .layout = o.layout};
-  if constexpr (requires { w.stride; })
-    w.stride = o.stride;
-  else
-    w.strides = o.strides;
-  if constexpr (requires { w.size; }) w.size = o.size;
-  return w;
-}
-
-// A sequence as an image of one row.
-HeightWidth in_a_row(std::int64_t n) { return {1, n}; }
-Conv2dTransposeOptions in_a_row(const Conv1dTransposeOptions& o) {
-  const bool is_given = o.padding.mode == Padding::given;
-  return {.strides = in_a_row(o.stride),
-          .dilation = in_a_row(o.dilation),
-          .padding = is_given ? Padding(0, 0, o.padding.left, o.padding.right) : o.padding,
-          .size = o.size == 0 ? HeightWidth(0) : in_a_row(o.size),
-          .groups = o.groups,
-          .layout = o.layout};
+  return in_layer({&layer, detail::type_name<L>(), layer.kernel,
+                   (layer.window.layout == Layout::nchw ? first : last)[N - 1], layer.inputs},
+                  x, [&] { return with_bias(layer, output_of(x, layer.kernel, layer.window)); });
 }
 
 }   // namespace
 
-Conv1d::Conv1d(std::int64_t inputs_, std::int64_t outputs_, std::int64_t size, random::Key key,
-               const Conv1dLayerOptions& options)
+template <int N> Conv<N>::Conv(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> size,
+                               random::Key key, const ConvLayerOptions<N>& o)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_of<Conv1dOptions>(options)),
-      kernel(detail::new_kernel("conv1d", kernel_shape("conv1d", {size}, inputs, outputs, window.groups),
-                                key.split(0), variables_of(options))),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
-Tensor Conv1d::operator()(const Tensor& x) const {
-  return convolved(*this, "Conv1d", x, [&] { return conv1d(x, kernel, window); });
-}
+      window{.strides = o.strides,
+             .dilation = o.dilation,
+             .padding = o.padding,
+             .groups = o.groups,
+             .layout = o.layout},
+      kernel(conv_kernel<N>(kConv[N - 1], size, inputs, outputs, key.split(0), o)),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(o))) {}
+template <int N> Tensor Conv<N>::operator()(const Tensor& x) const { return convolved<N>(*this, x); }
 
-Conv1dTranspose::Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, std::int64_t size,
-                                 random::Key key, const Conv1dTransposeLayerOptions& options)
+template <int N>
+ConvTranspose<N>::ConvTranspose(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> size,
+                                random::Key key, const ConvTransposeLayerOptions<N>& o)
     : inputs(inputs_),
       outputs(outputs_),
-      window(window_of<Conv1dTransposeOptions>(options)),
-      kernel(detail::new_kernel("conv1d_transpose",
-                                kernel_shape("conv1d_transpose", {size}, outputs, inputs, window.groups),
-                                key.split(0), variables_of(options))),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
-Tensor Conv1dTranspose::operator()(const Tensor& x) const {
-  const int row = window.layout == Layout::nchw ? -2 : -3;   // where the axis of rows is put
-  return convolved(*this, "Conv1dTranspose", x, [&] {
-    return squeeze(conv2d_transpose(expand_dims(x, row), expand_dims(kernel, 0), in_a_row(window)), {row});
-  });
-}
+      window{.strides = o.strides,
+             .dilation = o.dilation,
+             .padding = o.padding,
+             .size = o.size,
+             .groups = o.groups,
+             .layout = o.layout},
+      kernel(conv_kernel<N>(kTranspose[N - 1], size, outputs, inputs, key.split(0), o)),
+      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(o))) {}
+template <int N> Tensor ConvTranspose<N>::operator()(const Tensor& x) const { return convolved<N>(*this, x); }
 
-Conv2d::Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size, random::Key key,
-               const Conv2dLayerOptions& options)
-    : inputs(inputs_),
-      outputs(outputs_),
-      window(window_of<Conv2dOptions>(options)),
-      kernel(detail::new_kernel(
-          "conv2d", kernel_shape("conv2d", {size.height, size.width}, inputs, outputs, window.groups),
-          key.split(0), variables_of(options))),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
-Tensor Conv2d::operator()(const Tensor& x) const {
-  return convolved(*this, "Conv2d", x, [&] { return conv2d(x, kernel, window); });
-}
-
-Conv2dTranspose::Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, HeightWidth size,
-                                 random::Key key, const Conv2dTransposeLayerOptions& options)
-    : inputs(inputs_),
-      outputs(outputs_),
-      window(window_of<Conv2dTransposeOptions>(options)),
-      kernel(detail::new_kernel(
-          "conv2d_transpose",
-          kernel_shape("conv2d_transpose", {size.height, size.width}, outputs, inputs, window.groups),
-          key.split(0), variables_of(options))),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
-Tensor Conv2dTranspose::operator()(const Tensor& x) const {
-  return convolved(*this, "Conv2dTranspose", x, [&] { return conv2d_transpose(x, kernel, window); });
-}
-
-Conv3d::Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth size, random::Key key,
-               const Conv3dLayerOptions& options)
-    : inputs(inputs_),
-      outputs(outputs_),
-      window(window_of<Conv3dOptions>(options)),
-      kernel(detail::new_kernel(
-          "conv3d",
-          kernel_shape("conv3d", {size.depth, size.height, size.width}, inputs, outputs, window.groups),
-          key.split(0), variables_of(options))),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
-Tensor Conv3d::operator()(const Tensor& x) const {
-  return convolved(*this, "Conv3d", x, [&] { return conv3d(x, kernel, window); });
-}
-
-Conv3dTranspose::Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth size,
-                                 random::Key key, const Conv3dTransposeLayerOptions& options)
-    : inputs(inputs_),
-      outputs(outputs_),
-      window(window_of<Conv3dTransposeOptions>(options)),
-      kernel(detail::new_kernel("conv3d_transpose",
-                                kernel_shape("conv3d_transpose", {size.depth, size.height, size.width},
-                                             outputs, inputs, window.groups),
-                                key.split(0), variables_of(options))),
-      bias(detail::new_bias(outputs, kernel.shape(), key.split(1), variables_of(options))) {}
-Tensor Conv3dTranspose::operator()(const Tensor& x) const {
-  return convolved(*this, "Conv3dTranspose", x, [&] { return conv3d_transpose(x, kernel, window); });
-}
+template struct Conv<1>;
+template struct Conv<2>;
+template struct Conv<3>;
+template struct ConvTranspose<1>;
+template struct ConvTranspose<2>;
+template struct ConvTranspose<3>;
 
 }   // namespace tapedeck::nn

@@ -764,7 +764,7 @@ void add_images(const Adder& add) {
         f = filters(d, 2, out, in);
       });
   add("conv1d", floating, conv1d, [](Draw& d, Tensor& x, Tensor& f, Conv1dOptions& o) {
-    o = {.stride = d.in(1, 3),
+    o = {.strides = d.in(1, 3),
          .dilation = d.in(1, 2),
          .padding = around(d, 1),
          .groups = d.in(1, 2),
@@ -859,7 +859,7 @@ void add_images(const Adder& add) {
       });
   const auto rows = [](Draw& d, Tensor& x, Pool1dOptions& o) {
     o = {.window = d.in(2, 3),
-         .stride = d.chance(30) ? Pool2dOptions::kAsWindow : d.in(1, 3),
+         .strides = d.chance(30) ? Pool2dOptions::kAsWindow : d.in(1, 3),
          .padding = around(d, 1)};
     x = image(d, d.extent(), Layout::nhwc, 1);
   };

@@ -56,23 +56,32 @@ std::pair<double, double> accuracies(const LayerSample& s) {
   return {report.history.back()["accuracy"], report.history.back()["validation_accuracy"]};
 }
 
-// The types of include/tapedeck/nn that take a tensor and return one.
+// The types of include/tapedeck/nn that take a tensor and return one; of a template, the names of its
+// instances.
 std::set<std::string> layers_of_headers() {
-  std::set<std::string> found;
+  std::set<std::string> found, templates;
   for (const auto& header :
        std::filesystem::directory_iterator(data_folder() / "../../include/tapedeck/nn")) {
     std::ifstream file(header.path());
     std::string line, type;
-    bool internal = false;
+    bool internal = false, is_template = false;
     while (std::getline(file, line)) {
       if (line == "namespace detail {") internal = true;
       if (line.starts_with("}   // namespace detail")) internal = false;
-      if (line.starts_with("struct ") || line.starts_with("class ")) {
-        std::istringstream words(line);
+      constexpr std::string_view of_axes = "template <int N> struct ";
+      if (line.starts_with("struct ") || line.starts_with("class ") || line.starts_with(of_axes)) {
+        is_template = line.starts_with(of_axes);
+        std::istringstream words(is_template ? line.substr(of_axes.find("struct")) : line);
         words >> type >> type;
         if (type == "TAPEDECK_EXPORT") words >> type;
       }
-      if (!internal && line.find(" operator()(const Tensor&") != line.npos) found.insert(type);
+      if (!internal && line.find(" operator()(const Tensor&") != line.npos)
+        (is_template ? templates : found).insert(type);
+      if (line.starts_with("using ")) {   // using Conv2d = Conv<2>;
+        std::string name, instance;
+        std::istringstream(line.substr(6)) >> name >> instance >> instance;
+        if (templates.contains(instance.substr(0, instance.find('<')))) found.insert(name);
+      }
     }
   }
   return found;

@@ -69,16 +69,23 @@ std::vector<Wrong> wrongs() {
   };
 }
 
-// The layers with variables.
+// The layers with variables; of a template, the names of its instances.
 std::set<std::string> declared() {
   std::set<std::string> names;
   for (const char* header : {"attention", "conv", "dense", "normalization", "recurrent"}) {
     std::ifstream file(data_folder() / "../../include/tapedeck/nn" / (std::string(header) + ".h"));
     REQUIRE(file);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
-    const std::regex layer(R"(struct TAPEDECK_EXPORT (\w+) \{)");
-    for (std::sregex_iterator i(text.begin(), text.end(), layer), end; i != end; ++i)
-      names.insert((*i)[1]);
+    const std::regex layer(R"(\n(template <int N> )?struct TAPEDECK_EXPORT (\w+) \{)");
+    for (std::sregex_iterator i(text.begin(), text.end(), layer), end; i != end; ++i) {
+      if (!(*i)[1].matched) {
+        names.insert((*i)[2]);
+        continue;
+      }
+      const std::regex instance("\nusing (\\w+) = " + (*i)[2].str() + "<");
+      for (std::sregex_iterator k(text.begin(), text.end(), instance); k != end; ++k)
+        names.insert((*k)[1]);
+    }
   }
   return names;
 }

@@ -65,13 +65,13 @@ TEST_CASE("dense layers and embeddings are those of torch") {
 
 TEST_CASE("convolutional layers are those of torch") {
   check("conv1d", nn::Conv1d(4, 6, 3, kKey,
-                             {.stride = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
+                             {.strides = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv2d", nn::Conv2d(4, 6, {3, 2}, kKey,
                              {.strides = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv3d", nn::Conv3d(4, 6, {3, 2, 3}, kKey,
                              {.strides = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv1d_transpose",
-        nn::Conv1dTranspose(4, 6, 3, kKey, {.stride = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
+        nn::Conv1dTranspose(4, 6, 3, kKey, {.strides = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv2d_transpose",
         nn::Conv2dTranspose(4, 6, {3, 2}, kKey,
                             {.strides = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
@@ -88,7 +88,7 @@ TEST_CASE("convolutional layers take channels first") {
   const Tensor x = random::normal({2, 5, 4, 2}, {.seed = 3});
   CHECK(worst(transpose(first(transpose(x, {0, 3, 1, 2})), {0, 2, 3, 1}), last(x)) < 1e-6);
 
-  const nn::Conv1dTranspose rows(2, 3, 3, kKey, {.stride = 2});
+  const nn::Conv1dTranspose rows(2, 3, 3, kKey, {.strides = 2});
   nn::Conv1dTranspose columns = rows;
   columns.window.layout = Layout::nchw;
   const Tensor s = random::normal({2, 5, 2}, {.seed = 4});

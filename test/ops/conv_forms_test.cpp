@@ -78,7 +78,7 @@ double dot(const Tensor& a, const Tensor& b) { return sum(a * b).item(); }
 TEST_CASE("convolutions in one and three dimensions and in groups agree with their definition", "[conv]") {
   {
     const Tensor x = uniform({2, 9, 3}, -1, 1), f = uniform({4, 3, 5}, -1, 1, 1);
-    const Tensor y = conv1d(x, f, {.stride = 2, .dilation = 2});
+    const Tensor y = conv1d(x, f, {.strides = 2, .dilation = 2});
     CHECK(y.shape() == Shape{2, 2, 5});
     CHECK(difference(y, convolution(x, f, 2, {Axis::valid(1, 1), Axis::valid(1, 1), Axis::valid(9, 4, 2, 2)},
                                     3, 5)) < 1e-14);
@@ -114,10 +114,10 @@ TEST_CASE("convolutions in one and three dimensions and in groups agree with the
     CHECK(worst(conv2d(first, f, {.strides = {2, 1}, .groups = 3, .layout = Layout::nchw}),
                 transpose(y, {0, 3, 1, 2})) == 0);
     const Tensor row = uniform({2, 9, 6}, -1, 1), g = uniform({4, 2, 9}, -1, 1, 1),
-                 z = conv1d(row, g, {.stride = 2, .groups = 3});
+                 z = conv1d(row, g, {.strides = 2, .groups = 3});
     CHECK(difference(z, convolution(row, g, 2, {Axis::valid(1, 1), Axis::valid(1, 1), Axis::valid(9, 4, 2)},
                                     6, 9, 3)) < 1e-14);
-    CHECK(worst(conv1d(transpose(row, {0, 2, 1}), g, {.stride = 2, .groups = 3, .layout = Layout::nchw}),
+    CHECK(worst(conv1d(transpose(row, {0, 2, 1}), g, {.strides = 2, .groups = 3, .layout = Layout::nchw}),
                 transpose(z, {0, 2, 1})) == 0);
   }
   {
@@ -284,7 +284,7 @@ TEST_CASE("pooling in one and three dimensions agrees with its definition", "[po
         std::vector<double>{1, 0, 0, 0, 0, 0, 0, 0});
 
   const Tensor row = tensor({{{1.0}, {3.0}, {2.0}, {5.0}, {4.0}}}, DType::f64);
-  CHECK(max_pool1d(row, {.window = 2, .stride = 1}).to_vector() == std::vector<double>{3, 3, 5, 5});
+  CHECK(max_pool1d(row, {.window = 2, .strides = 1}).to_vector() == std::vector<double>{3, 3, 5, 5});
   CHECK(avg_pool1d(row, {.window = 2, .padding = Padding::same}).to_vector() ==
         std::vector<double>{2, 3.5, 4});
 }
@@ -297,12 +297,12 @@ TEST_CASE("a number as padding pads both ends of a row, and nothing else", "[con
   CHECK(worst(conv1d(transpose(x, {0, 2, 1}), f, {.padding = 1, .layout = Layout::nchw}),
               transpose(conv1d(x, f, {.padding = 1}), {0, 2, 1})) == 0);
   CHECK(check_gradients(
-      [](const std::vector<Tensor>& in) { return conv1d(in[0], in[1], {.stride = 2, .padding = 2}); },
+      [](const std::vector<Tensor>& in) { return conv1d(in[0], in[1], {.strides = 2, .padding = 2}); },
       {x, f}));
 
   const Tensor row = tensor({{{1.0}, {3.0}, {2.0}, {5.0}, {4.0}}}, DType::f64);
   CHECK(max_pool1d(row, {.window = 2, .padding = 1}).to_vector() == std::vector<double>{1, 3, 5});
-  CHECK(avg_pool1d(row, {.window = 3, .stride = 2, .padding = 1}).to_vector() ==
+  CHECK(avg_pool1d(row, {.window = 3, .strides = 2, .padding = 1}).to_vector() ==
         std::vector<double>{2, 10.0 / 3, 4.5});
   CHECK(check_gradients(
       [](const std::vector<Tensor>& in) { return avg_pool1d(in[0], {.window = 3, .padding = 2}); }, {x}));

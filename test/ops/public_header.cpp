@@ -31,7 +31,7 @@ class Reader {
       add_words(doc_, line_.substr(4));
       return;
     }
-    in_doc_ = false;
+    const bool had_doc = std::exchange(in_doc_, false);
     if (line_.empty() || line_.starts_with("// "))
       doc_.clear(), raw_doc_.clear();
     else if (line_.starts_with("namespace "))
@@ -39,7 +39,12 @@ class Reader {
           line_.starts_with("namespace tapedeck::") ? line_.substr(20, line_.find(" {") - 20) + "::" : "";
     else if (line_ == "class Tensor;")
       return;
-    else if (line_.starts_with("struct ") || line_.starts_with("enum "))
+    else if (line_.starts_with("struct ") || line_.starts_with("enum ") ||
+             line_.starts_with("template <int N>"))
+      read_type();
+    else if (line_.starts_with("using ") && !had_doc)
+      header_.types.back() += "\n" + line_;   // stands below another type
+    else if (line_.starts_with("using "))
       read_type();
     else if (line_.starts_with("TAPEDECK_EXPORT ") || line_.starts_with("inline "))
       read_function();
@@ -49,7 +54,9 @@ class Reader {
 
   void read_type() {
     std::string text = std::exchange(raw_doc_, "") + line_;
-    for (bool whole = line_.ends_with("};"); !whole && next(); whole = line_ == "};")
+    const std::string_view end = line_.find("using ") == line_.npos ? "};" : ";";
+    for (bool whole = line_.ends_with(end); !whole && next();
+         whole = end == ";" ? line_.ends_with(end) : line_ == end)
       text += "\n" + line_;
     header_.types.push_back(text);
   }

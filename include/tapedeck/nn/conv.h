@@ -1,207 +1,92 @@
-// Convolutional layers over sequences, images and volumes. Variables are made as those of Dense.
+// Convolutional layers over N spatial axes: sequences, images and volumes. Variables are made as those of
+// Dense. The library has the layers for N of 1 to 3.
 #pragma once
+#include <array>
+
+#include "tapedeck/nn/fields.h"
 #include "tapedeck/nn/new_variables.h"
 #include "tapedeck/ops/conv.h"
 
 namespace tapedeck::nn {
 
-/// Which windows nn::Conv1dTranspose reads: conv2d_transpose's for one spatial axis.
-struct Conv1dTransposeOptions {
-  std::int64_t stride = 1, dilation = 1;
-  Padding padding = Padding::valid;   // explicit padding: at left and right
-  std::int64_t size = 0;              // extent of the result; 0: the smallest
+/// Options of nn::Conv: those of its op, then those of its variables, as of LayerOptions.
+template <int N> struct ConvLayerOptions {
+  ExtentsOf<N> strides = 1, dilation = 1;
+  PaddingOf<N> padding = Padding::valid;
   std::int64_t groups = 1;
   Layout layout = Layout::nhwc;
-};
-
-/// Options of nn::Conv1d: those of conv1d, then those of its variables.
-struct Conv1dLayerOptions {
-  std::int64_t stride = 1, dilation = 1;
-  Padding padding = Padding::valid;
-  std::int64_t groups = 1;
-  Layout layout = Layout::nhwc;
-  // As of LayerOptions.
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
   Initializer kernel = {}, bias = {};
   DType dtype = DType::f32;
 };
-/// conv1d of sequences [..., width, inputs], plus a bias. Throws what conv1d does.
-struct TAPEDECK_EXPORT Conv1d {
+/// conv1d, conv2d or conv3d of x [..., spatial extents, inputs], plus a bias. Throws what the op does.
+template <int N> struct TAPEDECK_EXPORT Conv {
   std::int64_t inputs, outputs;
-  Conv1dOptions window;
+  ConvOptions<N> window;
   Variable kernel;                // [window extents, inputs / groups, outputs]
   std::optional<Variable> bias;   // [outputs]
 
   /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
-  Conv1d(std::int64_t inputs_, std::int64_t outputs_, std::int64_t kernel_size, random::Key key,
-         const Conv1dLayerOptions& options = {});
+  Conv(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> kernel_size, random::Key key,
+       const ConvLayerOptions<N>& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
-  template <class Visit> void for_each_member(const Visit& visit) {
-    visit("kernel", kernel), visit("bias", bias);
-  }
+  template <class V> void for_each_member(const V& visit) { visit("kernel", kernel), visit("bias", bias); }
 };
-/// Options of nn::Conv1dTranspose: those of conv2d_transpose for one spatial axis, then those of its
-/// variables.
-struct Conv1dTransposeLayerOptions {
-  std::int64_t stride = 1, dilation = 1;
-  Padding padding = Padding::valid;
-  std::int64_t size = 0;   // of the result; 0: the smallest
+
+/// Options of nn::ConvTranspose, in the same order.
+template <int N> struct ConvTransposeLayerOptions {
+  ExtentsOf<N> strides = 1, dilation = 1;
+  PaddingOf<N> padding = Padding::valid;
+  ExtentsOf<N> size = 0;   // of the result; 0: the smallest
   std::int64_t groups = 1;
   Layout layout = Layout::nhwc;
-  // As of LayerOptions.
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
   Initializer kernel = {}, bias = {};
   DType dtype = DType::f32;
 };
-/// conv2d_transpose of sequences [..., width, inputs], as images of one row, plus a bias. Throws what
-/// conv2d_transpose does.
-struct TAPEDECK_EXPORT Conv1dTranspose {
+/// conv2d_transpose or conv3d_transpose of x [..., spatial extents, inputs], plus a bias; of a sequence
+/// conv2d_transpose, as of an image of one row. Throws what the op does.
+template <int N> struct TAPEDECK_EXPORT ConvTranspose {
   std::int64_t inputs, outputs;
-  Conv1dTransposeOptions window;
+  ConvTransposeOptions<N> window;
   Variable kernel;                // [window extents, outputs / groups, inputs]
   std::optional<Variable> bias;   // [outputs]
 
-  /// Throws as Conv1d does.
-  Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, std::int64_t kernel_size, random::Key key,
-                  const Conv1dTransposeLayerOptions& options = {});
+  /// Throws as Conv does.
+  ConvTranspose(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> kernel_size, random::Key key,
+                const ConvTransposeLayerOptions<N>& options = {});
 
   /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
-  template <class Visit> void for_each_member(const Visit& visit) {
-    visit("kernel", kernel), visit("bias", bias);
-  }
+  template <class V> void for_each_member(const V& visit) { visit("kernel", kernel), visit("bias", bias); }
 };
 
-/// Options of nn::Conv2d: those of conv2d, then those of its variables.
-struct Conv2dLayerOptions {
-  HeightWidth strides = 1, dilation = 1;
-  Padding padding = Padding::valid;
-  std::int64_t groups = 1;
-  Layout layout = Layout::nhwc;
-  // As of LayerOptions.
-  bool use_bias = true;
-  Defaults defaults = Defaults::keras;
-  Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
-};
-/// conv2d of images [..., height, width, inputs], plus a bias. Throws what conv2d does.
-struct TAPEDECK_EXPORT Conv2d {
-  std::int64_t inputs, outputs;
-  Conv2dOptions window;
-  Variable kernel;                // [window extents, inputs / groups, outputs]
-  std::optional<Variable> bias;   // [outputs]
+/// The layers of sequences, images and volumes, and their options.
+using Conv1d = Conv<1>;
+using Conv2d = Conv<2>;
+using Conv3d = Conv<3>;
+using Conv1dTranspose = ConvTranspose<1>;
+using Conv2dTranspose = ConvTranspose<2>;
+using Conv3dTranspose = ConvTranspose<3>;
+using Conv1dLayerOptions = ConvLayerOptions<1>;
+using Conv2dLayerOptions = ConvLayerOptions<2>;
+using Conv3dLayerOptions = ConvLayerOptions<3>;
+using Conv1dTransposeOptions = ConvTransposeOptions<1>;
+using Conv1dTransposeLayerOptions = ConvTransposeLayerOptions<1>;
+using Conv2dTransposeLayerOptions = ConvTransposeLayerOptions<2>;
+using Conv3dTransposeLayerOptions = ConvTransposeLayerOptions<3>;
 
-  /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
-  Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth kernel_size, random::Key key,
-         const Conv2dLayerOptions& options = {});
-
-  /// The result for x.
-  Tensor operator()(const Tensor& x) const;
-  /// Visits the variables: see variables.h.
-  template <class Visit> void for_each_member(const Visit& visit) {
-    visit("kernel", kernel), visit("bias", bias);
-  }
-};
-/// Options of nn::Conv2dTranspose: those of conv2d_transpose, then those of its variables.
-struct Conv2dTransposeLayerOptions {
-  HeightWidth strides = 1, dilation = 1;
-  Padding padding = Padding::valid;
-  HeightWidth size = 0;   // of the result; 0: the smallest
-  std::int64_t groups = 1;
-  Layout layout = Layout::nhwc;
-  // As of LayerOptions.
-  bool use_bias = true;
-  Defaults defaults = Defaults::keras;
-  Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
-};
-/// conv2d_transpose of images [..., height, width, inputs], plus a bias. Throws what conv2d_transpose
-/// does.
-struct TAPEDECK_EXPORT Conv2dTranspose {
-  std::int64_t inputs, outputs;
-  Conv2dTransposeOptions window;
-  Variable kernel;                // [window extents, outputs / groups, inputs]
-  std::optional<Variable> bias;   // [outputs]
-
-  /// Throws as Conv2d does.
-  Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, HeightWidth kernel_size, random::Key key,
-                  const Conv2dTransposeLayerOptions& options = {});
-
-  /// The result for x.
-  Tensor operator()(const Tensor& x) const;
-  /// Visits the variables: see variables.h.
-  template <class Visit> void for_each_member(const Visit& visit) {
-    visit("kernel", kernel), visit("bias", bias);
-  }
-};
-
-/// Options of nn::Conv3d: those of conv3d, then those of its variables.
-struct Conv3dLayerOptions {
-  DepthHeightWidth strides = 1, dilation = 1;
-  Padding3d padding = Padding::valid;
-  std::int64_t groups = 1;
-  Layout layout = Layout::ndhwc;
-  // As of LayerOptions.
-  bool use_bias = true;
-  Defaults defaults = Defaults::keras;
-  Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
-};
-/// conv3d of volumes [..., depth, height, width, inputs], plus a bias. Throws what conv3d does.
-struct TAPEDECK_EXPORT Conv3d {
-  std::int64_t inputs, outputs;
-  Conv3dOptions window;
-  Variable kernel;                // [window extents, inputs / groups, outputs]
-  std::optional<Variable> bias;   // [outputs]
-
-  /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
-  Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth kernel_size, random::Key key,
-         const Conv3dLayerOptions& options = {});
-
-  /// The result for x.
-  Tensor operator()(const Tensor& x) const;
-  /// Visits the variables: see variables.h.
-  template <class Visit> void for_each_member(const Visit& visit) {
-    visit("kernel", kernel), visit("bias", bias);
-  }
-};
-/// Options of nn::Conv3dTranspose: those of conv3d_transpose, then those of its variables.
-struct Conv3dTransposeLayerOptions {
-  DepthHeightWidth strides = 1, dilation = 1;
-  Padding3d padding = Padding::valid;
-  DepthHeightWidth size = 0;   // of the result; 0: the smallest
-  std::int64_t groups = 1;
-  Layout layout = Layout::ndhwc;
-  // As of LayerOptions.
-  bool use_bias = true;
-  Defaults defaults = Defaults::keras;
-  Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
-};
-/// conv3d_transpose of volumes [..., depth, height, width, inputs], plus a bias. Throws what conv3d_transpose
-/// does.
-struct TAPEDECK_EXPORT Conv3dTranspose {
-  std::int64_t inputs, outputs;
-  Conv3dTransposeOptions window;
-  Variable kernel;                // [window extents, outputs / groups, inputs]
-  std::optional<Variable> bias;   // [outputs]
-
-  /// Throws as Conv3d does.
-  Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth kernel_size, random::Key key,
-                  const Conv3dTransposeLayerOptions& options = {});
-
-  /// The result for x.
-  Tensor operator()(const Tensor& x) const;
-  /// Visits the variables: see variables.h.
-  template <class Visit> void for_each_member(const Visit& visit) {
-    visit("kernel", kernel), visit("bias", bias);
-  }
-};
+namespace detail {
+template <int N> inline constexpr std::string_view given_name<Conv<N>> =
+    std::array{"Conv1d", "Conv2d", "Conv3d"}[N - 1];
+template <int N> inline constexpr std::string_view given_name<ConvTranspose<N>> =
+    std::array{"Conv1dTranspose", "Conv2dTranspose", "Conv3dTranspose"}[N - 1];
+}   // namespace detail
 
 }   // namespace tapedeck::nn

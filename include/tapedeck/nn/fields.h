@@ -193,8 +193,11 @@ template <class T, std::size_t I> consteval std::string_view field_name() {
 #pragma clang diagnostic pop
 #endif
 
+/// The name of an instance of a template that is known by another: "Conv2d" of Conv<2>.
+template <class T> inline constexpr std::string_view given_name = {};
 /// The name of a type without namespaces and template arguments: "Dense"; "lambda" or "function" for these.
 template <class T> consteval std::string_view type_name() {
+  if (!given_name<std::remove_const_t<T>>.empty()) return given_name<std::remove_const_t<T>>;
   std::string_view text = __PRETTY_FUNCTION__;   // "… [with T = a::b::Name<…>; …]" or "… [T = a::b::Name<…>]"
   text.remove_prefix(text.find("T = ") + 4);
   if (text.find("lambda") != text.npos) return "lambda";

@@ -8,15 +8,19 @@
 
 namespace tapedeck {
 
-/// Options of max_pool2d, avg_pool2d and max_pool_with_argmax.
-struct Pool2dOptions {
+/// Options of pooling over N spatial axes.
+template <int N> struct PoolOptions {
   /// For strides: windows that lie side by side.
   static constexpr std::int64_t kAsWindow = std::numeric_limits<std::int64_t>::min();
 
-  HeightWidth window;
-  HeightWidth strides = kAsWindow;    // by default the extents of the window
-  Padding padding = Padding::valid;   // padded elements are ignored
+  ExtentsOf<N> window;
+  ExtentsOf<N> strides = kAsWindow;        // by default the extents of the window
+  PaddingOf<N> padding = Padding::valid;   // padded elements are ignored
 };
+/// Those of sequences, images and volumes.
+using Pool1dOptions = PoolOptions<1>;
+using Pool2dOptions = PoolOptions<2>;
+using Pool3dOptions = PoolOptions<3>;
 
 /// The maximum of each channel in each window of images [..., height, width, channels]; NaN if the window
 /// contains NaN. The gradient goes to the first maximum in row-major order; in a window with NaN it is NaN.
@@ -41,22 +45,10 @@ struct MaxPoolWithArgmaxOptions {
 TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
                                                     MaxPoolWithArgmaxOptions positions = {});
 
-/// Options of pooling of sequences, as those of images.
-struct Pool1dOptions {
-  std::int64_t window;
-  std::int64_t stride = Pool2dOptions::kAsWindow;
-  Padding padding = Padding::valid;   // explicit padding: at left and right
-};
 /// Pooling of sequences [..., width, channels], as that of images.
 TAPEDECK_EXPORT Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options);
 
-/// Options of pooling of volumes, as those of images.
-struct Pool3dOptions {
-  DepthHeightWidth window;
-  DepthHeightWidth strides = Pool2dOptions::kAsWindow;
-  Padding3d padding = Padding::valid;
-};
 /// Pooling of volumes [..., depth, height, width, channels], as that of images.
 TAPEDECK_EXPORT Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options);

@@ -1,5 +1,7 @@
 // Options of sliding-window ops on sequences, images and volumes: convolution, pooling and patches.
 #pragma once
+#include <tuple>
+
 #include "tapedeck/shape.h"
 
 namespace tapedeck {
@@ -47,6 +49,11 @@ struct Padding3d {
   Padding plane;
   std::int64_t front = 0, back = 0;   // for explicit padding
 };
+/// Numbers, one for each of N spatial axes, and padding, for N of 1 to 3. Explicit padding of a sequence is
+/// at left and right.
+template <int N> using ExtentsOf =
+    std::tuple_element_t<N - 1, std::tuple<std::int64_t, HeightWidth, DepthHeightWidth>>;
+template <int N> using PaddingOf = std::tuple_element_t<N - 1, std::tuple<Padding, Padding, Padding3d>>;
 /// Position of the channel axis of a sequence, an image or a volume: last, or before the spatial axes.
 enum class Layout : std::uint8_t { nhwc, nchw, ndhwc = nhwc, ncdhw = nchw };
 

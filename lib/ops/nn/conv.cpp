@@ -332,32 +332,26 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
   return op.with(a, x, filters);
 }
 
+template <int N> Tensor convolution(const Tensor& x, const Tensor& filters, const ConvOptions<N>& o) {
+  return convolution(op_over(N), N, false, x, filters,
+                     {.strides = numbers_in_volume<N>(o.strides),
+                      .dilation = numbers_in_volume<N>(o.dilation),
+                      .padding = padding_in_volume<N>(o.padding),
+                      .groups = o.groups,
+                      .layout = o.layout});
+}
+
 }   // namespace
 
 Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& o) {
   check_row_padding("conv1d", o.padding);
-  return convolution(find(conv_table, "conv1d"), 1, false, x, filters,
-                     {.strides = in_row(o.stride),
-                      .dilation = in_row(o.dilation),
-                      .padding = in_row(o.padding),
-                      .groups = o.groups,
-                      .layout = o.layout});
+  return convolution(x, filters, o);
 }
 Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
-  return convolution(find(conv_table, "conv2d"), 2, false, x, filters,
-                     {.strides = in_volume(o.strides),
-                      .dilation = in_volume(o.dilation),
-                      .padding = in_volume(o.padding),
-                      .groups = o.groups,
-                      .layout = o.layout});
+  return convolution(x, filters, o);
 }
 Tensor conv3d(const Tensor& x, const Tensor& filters, const Conv3dOptions& o) {
-  return convolution(find(conv_table, "conv3d"), 3, false, x, filters,
-                     {.strides = o.strides,
-                      .dilation = o.dilation,
-                      .padding = o.padding,
-                      .groups = o.groups,
-                      .layout = o.layout});
+  return convolution(x, filters, o);
 }
 Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTransposeOptions& o) {
   return convolution(find(conv_table, "conv2d_transpose"), 2, true, x, filters,

@@ -248,18 +248,13 @@ Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) {
 Tensor max_of(const PoolAttrs& a, const Tensor& x) { return find(pool_table, "max_pool2d").with(a, x); }
 Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(pool_table, "avg_pool2d").with(a, x); }
 
-Pool3dOptions in_volume(const Op& op, const Pool1dOptions& o) {
-  check_row_padding(op.name, o.padding);
-  constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;
-  return {.window = in_row(o.window),
-          .strides = o.stride == as_window ? DepthHeightWidth(as_window) : in_row(o.stride),
-          .padding = in_row(o.padding)};
-}
-Pool3dOptions in_volume(const Pool2dOptions& o) {
-  constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;
-  return {.window = in_volume(o.window),
-          .strides = o.strides == HeightWidth(as_window) ? DepthHeightWidth(as_window) : in_volume(o.strides),
-          .padding = in_volume(o.padding)};
+template <int N> Pool3dOptions options_in_volume(const Op& op, const PoolOptions<N>& o) {
+  if constexpr (N == 1) check_row_padding(op.name, o.padding);
+  constexpr std::int64_t as_window = PoolOptions<N>::kAsWindow;
+  const bool side_by_side = o.strides == ExtentsOf<N>(as_window);
+  return {.window = numbers_in_volume<N>(o.window),
+          .strides = side_by_side ? DepthHeightWidth(as_window) : numbers_in_volume<N>(o.strides),
+          .padding = padding_in_volume<N>(o.padding)};
 }
 
 // The kernels for maxima store the number of a cell in the dtype of x.
@@ -295,9 +290,13 @@ Tensor pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
   if (Tensor y = empty_pool(op, x, a); y.defined()) return y;
   return axes == 3 ? op.with(volume_pool_of(a), x) : op.with(pool_of(a), x);
 }
-Tensor max_pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
-  check_cells(op, o.window, axes);
-  return pool(op, axes, x, o);
+template <int N> Tensor max_pool(const Op& op, const Tensor& x, const PoolOptions<N>& options) {
+  const Pool3dOptions o = options_in_volume(op, options);
+  check_cells(op, o.window, N);
+  return pool(op, N, x, o);
+}
+template <int N> Tensor avg_pool(const Op& op, const Tensor& x, const PoolOptions<N>& options) {
+  return pool(op, N, x, options_in_volume(op, options));
 }
 
 // Where the regions begin, and the extent at the end. Graham 2014, section 3: random regions have two sizes
@@ -345,20 +344,19 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalPoolOptions
 }   // namespace
 
 Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  const Op& op = find(pool_table, "max_pool1d");
-  return max_pool(op, 1, x, in_volume(op, options));
+  return max_pool(find(pool_table, "max_pool1d"), x, options);
 }
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return max_pool(find(pool_table, "max_pool2d"), 2, x, in_volume(options));
+  return max_pool(find(pool_table, "max_pool2d"), x, options);
 }
 Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return max_pool(find(pool_table, "max_pool3d"), 3, x, options);
+  return max_pool(find(pool_table, "max_pool3d"), x, options);
 }
 MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
                                     MaxPoolWithArgmaxOptions positions) {
   const Op& op = find(pool_table, "max_pool_with_argmax");
   check_cells(op, in_volume(options.window), 2);
-  const WindowAttrs window = window_over(op, 2, x, in_volume(options));
+  const WindowAttrs window = window_over(op, 2, x, options_in_volume(op, options));
   if (const Tensor y = empty_pool(op, x, window); y.defined()) return {y, zeros(y.shape(), DType::i64)};
   PoolAttrs a = pool_of(window);
   a.through = positions.through_all_images;
@@ -367,14 +365,13 @@ MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& option
 }
 
 Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  const Op& op = find(pool_table, "avg_pool1d");
-  return pool(op, 1, x, in_volume(op, options));
+  return avg_pool(find(pool_table, "avg_pool1d"), x, options);
 }
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return pool(find(pool_table, "avg_pool2d"), 2, x, in_volume(options));
+  return avg_pool(find(pool_table, "avg_pool2d"), x, options);
 }
 Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return pool(find(pool_table, "avg_pool3d"), 3, x, options);
+  return avg_pool(find(pool_table, "avg_pool3d"), x, options);
 }
 
 Fractional fractional_max_pool(const Tensor& x, const FractionalPoolOptions& options, random::Key key) {

@@ -64,6 +64,22 @@ constexpr Padding3d in_row(Padding p) {
   p.top = p.bottom = 0;
   return {0, 0, p};
 }
+template <int N> constexpr DepthHeightWidth numbers_in_volume(const ExtentsOf<N>& v) {
+  if constexpr (N == 1)
+    return in_row(v);
+  else if constexpr (N == 2)
+    return in_volume(v);
+  else
+    return v;
+}
+template <int N> constexpr Padding3d padding_in_volume(const PaddingOf<N>& p) {
+  if constexpr (N == 1)
+    return in_row(p);
+  else if constexpr (N == 2)
+    return in_volume(p);
+  else
+    return p;
+}
 /// Throws ArgumentError for any other padding at top or bottom.
 void check_row_padding(std::string_view op, const Padding& p);
 
