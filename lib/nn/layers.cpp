@@ -154,17 +154,13 @@ Tensor Sequential::operator()(const Tensor& x, Run run) const {
     try {
       y = layers_[i](y, run.split(i));
     } catch (const Error&) {
+      // A walk does not change anything by itself.
       rethrow_in_sequence(this, i, [&](const detail::Visit& visit) {
-        const_cast<Sequential*>(this)->walk({}, visit);   // a walk does not change anything by itself
+        detail::walk(const_cast<Sequential&>(*this), {}, visit);
       });
     }
   }
   return detail::noted(this, "Sequential", std::move(y));
-}
-void Sequential::walk(const std::string& path, const detail::Visit& visit) {
-  visit({path, "Sequential", this, nullptr});
-  for (std::size_t i = 0; i < layers_.size(); ++i)
-    layers_[i].walk(detail::join(path, std::to_string(i)), visit);
 }
 Tensor Residual::operator()(const Tensor& x, Run run) const {
   const Tensor y = layer(x, run);

@@ -122,6 +122,38 @@ TEST_CASE("variables are named by the members that lead to them") {
   CHECK(names_of(nn::variables(nn::Dense(1, 1, kKey))) == std::vector<std::string>{"kernel", "bias"});
 }
 
+namespace {
+class Scaled {   // a wrapper of one's own
+ public:
+  explicit Scaled(nn::Layer layer) : layer_(std::move(layer)) {}
+  Tensor operator()(const Tensor& x) const { return layer_(x) * 0.5; }
+  template <class Visit> void for_each_member(const Visit& visit) { visit("", layer_); }
+
+ private:
+  nn::Layer layer_;
+};
+}   // namespace
+TEST_CASE("a member without a name takes the place of its class") {
+  const nn::Dense dense(2, 2, kKey);
+  const nn::Sequential net{Scaled(dense), nn::Residual{Scaled(dense)}, Scaled(nn::Sequential{dense})};
+  const std::vector<NamedVariable> all = nn::variables(net);
+  REQUIRE(all.size() == 2);   // shared
+  CHECK(all[0].name == "0/kernel");
+  CHECK(nn::variables(nn::Residual{Scaled(dense)})[1].name == "bias");
+  CHECK(nn::variables(nn::Sequential{Scaled(nn::Sequential{dense})})[0].name == "0/0/kernel");
+  const std::string table = nn::summary(net, zeros({3, 2}));
+  CHECK(table.find("Dense") != table.npos);
+  CHECK(table.find("Scaled") == table.npos);
+  CHECK(table.find("Residual") == table.npos);
+}
+
+TEST_CASE("the layers of one name for all ranks have names of their own") {
+  const nn::Sequential net{nn::Conv1d(2, 3, 2, kKey), nn::Conv1dTranspose(3, 2, 2, kKey)};
+  const std::string table = nn::summary(net, zeros({4, 5, 2}));
+  CHECK_THAT(table, Catch::Contains("Conv1d   ") && Catch::Contains("Conv1dTranspose"));
+  CHECK(table.find("f32[4,4,3]") != table.npos);   // a layer that is found by its name
+}
+
 TEST_CASE("members that hold no variables are passed over") {
   struct Network {
     nn::Dense only{2, 1, {.seed = 1}};

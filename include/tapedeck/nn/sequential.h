@@ -59,15 +59,15 @@ class Layer {
 
   /// Calls it; layers that take no Run go without.
   Tensor operator()(const Tensor& x, Run run = {}) const { return layer_->call(x, run); }
-  /// Visits its variables: see variables.h.
-  void walk(const std::string& path, const detail::Visit& visit) { layer_->walk(path, visit); }
+  /// The variables have the names that they have in the layer.
+  template <class V> void for_each_member(const V& visit) {
+    visit("", static_cast<detail::HiddenMember&>(*layer_));
+  }
 
  private:
-  struct Any {
-    virtual ~Any() = default;
+  struct Any : detail::HiddenMember {
     virtual std::unique_ptr<Any> copy() const = 0;
     virtual Tensor call(const Tensor& x, Run run) const = 0;
-    virtual void walk(const std::string& path, const detail::Visit& visit) = 0;
   };
   template <class L> struct Of final : Any {
     explicit Of(L l) : layer(std::move(l)) {}
@@ -109,7 +109,10 @@ class TAPEDECK_EXPORT Sequential {
   /// The result of the last one.
   Tensor operator()(const Tensor& x, Run run = {}) const;
   /// Visits the variables: see variables.h.
-  void walk(const std::string& path, const detail::Visit& visit);
+  template <class V> void for_each_member(const V& visit) {
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      visit(std::to_string(i), layers_[i]);
+  }
 
  private:
   std::vector<Layer> layers_;
@@ -130,7 +133,7 @@ struct Residual {
   /// The sum.
   TAPEDECK_EXPORT Tensor operator()(const Tensor& x, Run run = {}) const;
   /// The variables have the names that they have in the layer.
-  void walk(const std::string& path, const detail::Visit& visit) { layer.walk(path, visit); }
+  template <class V> void for_each_member(const V& visit) { visit("", layer); }
 };
 
 }   // namespace tapedeck::nn

@@ -31,10 +31,13 @@ struct Node {
 };
 using Visit = std::function<void(const Node&)>;
 
-template <class T>
-concept WalksItself = requires(T& x, const Visit& visit) {
-  x.walk(std::string(), visit);
+/// A member whose type is hidden, as in an nn::Layer.
+class HiddenMember {
+ public:
+  virtual ~HiddenMember() = default;
+  virtual void walk(const std::string& path, const Visit& visit) = 0;
 };
+
 template <class T>
 concept ListsItsMembers = requires(T& x) {
   x.for_each_member([](std::string_view, auto&) {});
@@ -80,9 +83,8 @@ struct AnyVisit {
 /// Visited as its base class visits itself, although it has more members.
 template <class T>
 concept VisitedAsBase = requires {
-  requires sizeof(T) > sizeof(class_of(&T::walk));
-}
-|| requires { requires sizeof(T) > sizeof(class_of(&T::template for_each_member<AnyVisit>)); };
+  requires sizeof(T) > sizeof(class_of(&T::template for_each_member<AnyVisit>));
+};
 
 /// Converts to the base classes of T, which an aggregate's first initializer makes, and to nothing else.
 template <class T> struct AnyBase {
@@ -166,7 +168,7 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     // A walk that copies a network replaces its variables.
     static_assert(!std::same_as<const Variable, T>,
                   "a variable of a network may not be const; its value is what changes");
-  } else if constexpr (std::is_const_v<T> && (WalksItself<Mutable> || ListsItsMembers<Mutable>)) {
+  } else if constexpr (std::is_const_v<T> && ListsItsMembers<Mutable>) {
     static_assert(!std::is_const_v<T>, "a layer of a network may not be const; make the network const");
   } else if constexpr (VisitedAsBase<Mutable>) {
     static_assert(!VisitedAsBase<Mutable>,
@@ -178,11 +180,21 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
         "a class that is derived from Variable would lose its other members; make the Variable a member");
   } else if constexpr (std::same_as<T, Variable>) {
     visit({path, {}, &x, &x});
-  } else if constexpr (WalksItself<T>) {
+  } else if constexpr (std::same_as<T, HiddenMember>) {
     x.walk(path, visit);
   } else if constexpr (ListsItsMembers<T>) {
-    visit({path, type_name<T>(), &x, nullptr});
-    x.for_each_member([&](std::string_view name, auto& member) { walk(member, join(path, name), visit); });
+    bool is_met = false;
+    const auto meet = [&] {
+      if (!std::exchange(is_met, true)) visit({path, type_name<T>(), &x, nullptr});
+    };
+    x.for_each_member([&](std::string_view name, auto& member) {
+      // A member without a name stands for all of x.
+      if (name.empty())
+        is_met = true, walk(member, path, visit);
+      else
+        meet(), walk(member, join(path, name), visit);
+    });
+    meet();
   } else if constexpr (ListOfMembers<T>) {
     walk_list(x, path, visit);
   } else if constexpr (is_shared_ptr<T>) {
