@@ -18,7 +18,7 @@ template <int N> struct ConvLayerOptions {
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
   Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// conv1d, conv2d or conv3d of x [..., spatial extents, inputs], plus a bias. Throws what the op does.
 template <int N> struct TAPEDECK_EXPORT Conv {
@@ -47,7 +47,7 @@ template <int N> struct ConvTransposeLayerOptions {
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
   Initializer kernel = {}, bias = {};
-  DType dtype = DType::f32;
+  DType dtype = default_dtype();
 };
 /// conv2d_transpose or conv3d_transpose of x [..., spatial extents, inputs], plus a bias; of a sequence
 /// conv2d_transpose, as of an image of one row. Throws what the op does.
