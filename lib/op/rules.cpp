@@ -4,7 +4,7 @@
 
 #include "core/storage.h"
 #include "core/trace.h"
-#include "op/add_to.h"
+#include "op/gradient_sum.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
 #include "op/stacked.h"

@@ -4,7 +4,7 @@
 // nobody pays for second derivatives who does not ask for them.
 #include <algorithm>
 
-#include "op/add_to.h"
+#include "op/gradient_sum.h"
 #include "op/recorder.h"
 #include "op/rules.h"
 #include "op/stacked.h"

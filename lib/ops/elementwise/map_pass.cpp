@@ -6,7 +6,7 @@
 #include "core/storage.h"
 #include "core/trace.h"
 #include "kernels/elementwise/vjp.h"
-#include "op/add_to.h"
+#include "op/gradient_sum.h"
 #include "op/rules.h"
 #include "op/stacked.h"
 #include "ops/elementwise/map_call.h"
