@@ -1,6 +1,6 @@
 // The arguments of a rule in a backward pass.
 #pragma once
-#include "tape/entry.h"
+#include "tape/tape_entry.h"
 
 namespace tapedeck {
 

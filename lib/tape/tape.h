@@ -2,8 +2,8 @@
 // needs no ids.
 #pragma once
 #include "op/recorder.h"
-#include "tape/entry.h"
 #include "tape/entry_pool.h"
+#include "tape/tape_entry.h"
 #include "tape/variable.h"
 #include "tapedeck/gradient_tape.h"
 
