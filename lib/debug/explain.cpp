@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "debug/listing.h"
 #include "op/observer.h"
-#include "tape/untracked.h"
+#include "tape/untracked_source.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {

@@ -3,7 +3,7 @@
 
 #include "core/format.h"
 #include "tape/imperative_grad.h"
-#include "tape/untracked.h"
+#include "tape/untracked_source.h"
 
 namespace tapedeck {
 namespace {
