@@ -1,6 +1,6 @@
 // composite: the op of everything that comes with a backward function of its own. Its outputs exist already,
 // so it is recorded without a forward step.
-#include "tape/composite.h"
+#include "tape/record_operation.h"
 
 #include "core/format.h"
 #include "tape/tape.h"
