@@ -3,7 +3,7 @@
 #include "core/storage.h"
 #include "op/primitives.h"
 #include "op/rules.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "op/stand_ins.h"
 
 namespace tapedeck::detail {

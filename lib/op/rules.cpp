@@ -7,7 +7,7 @@
 #include "op/gradient_sum.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "op/stand_ins.h"
 
 namespace tapedeck {

@@ -1,7 +1,7 @@
 // Masks of axes, counted from the end so that leading axes added by stacking do not change them: bit i of a
 // mask stands for axis -1 - i.
 #pragma once
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/reduce.h"

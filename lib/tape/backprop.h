@@ -1,7 +1,7 @@
 // Backprop: the state of one backward pass. imperative_grad.cpp has its four steps.
 #pragma once
 #include "core/storage.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "tape/imperative_grad.h"
 #include "tape/tensor_state.h"
 

@@ -10,7 +10,7 @@
 #include "op/primitives.h"
 #include "op/pull_back.h"
 #include "op/recorded_rule.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "op/stand_ins.h"
 #include "tape/tape.h"
 #include "tapedeck/forward_accumulator.h"

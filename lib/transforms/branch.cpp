@@ -11,7 +11,7 @@
 #include "core/storage.h"
 #include "op/piecewise.h"
 #include "op/recorder.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "tapedeck/control.h"
 #include "tapedeck/op.h"
 #include "transforms/connected.h"

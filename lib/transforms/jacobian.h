@@ -1,6 +1,6 @@
 // Shared by the Jacobians of tapes and of functions.
 #pragma once
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "tape/tape.h"
 
 namespace tapedeck {

@@ -9,7 +9,7 @@
 #include "core/parallel.h"
 #include "core/visit.h"
 #include "op/recorder.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "transforms/steps.h"

@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "tape/imperative_grad.h"
 #include "tape/record_operation.h"
 #include "tape/variable.h"

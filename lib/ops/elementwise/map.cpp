@@ -4,7 +4,7 @@
 
 #include "core/format.h"
 #include "op/rules.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "ops/elementwise/map_call.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/pad.h"

@@ -7,7 +7,7 @@
 #include "op/gradient_sum.h"
 #include "op/recorder.h"
 #include "op/rules.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "ops/elementwise/map_call.h"
 #include "tape/set_apart.h"
 #include "tapedeck/forward_accumulator.h"

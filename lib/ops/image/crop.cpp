@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "kernels/image/image_sample.h"
 #include "kernels/layout/index_check.h"
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "ops/derivative_of_ops.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"

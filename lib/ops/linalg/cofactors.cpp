@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "op/stacked.h"
+#include "op/stacked_shapes.h"
 #include "ops/linalg/matrices.h"
 #include "ops/reduce/prod_of_others.h"
 #include "tapedeck/gradient_tape.h"
