@@ -9,7 +9,7 @@
 #include "core/format.h"
 #include "core/host_view.h"
 #include "core/storage.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "op/recorder.h"
 #include "op/stacked_shapes.h"
 #include "tapedeck/control.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "kernels/simd/sleef.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "op/rules.h"
 #include "op/short_elementwise.h"
 #include "ops/elementwise/slopes.h"

@@ -8,7 +8,7 @@
 #include "core/storage.h"
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "op/short_elementwise.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"

@@ -8,7 +8,7 @@
 #include "core/storage.h"
 #include "kernels/elementwise/map.h"
 #include "op/elementwise.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "ops/elementwise/quantize.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"

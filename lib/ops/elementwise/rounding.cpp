@@ -4,7 +4,7 @@
 #include "kernels/elementwise/division.h"
 #include "kernels/elementwise/next_half.h"
 #include "op/elementwise.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"

@@ -7,7 +7,7 @@
 
 #include "core/format.h"
 #include "kernels/layout/index_lists.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "op/recorder.h"
 #include "op/rules.h"
 #include "ops/axes.h"

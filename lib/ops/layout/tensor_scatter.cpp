@@ -6,7 +6,7 @@
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/index_lists.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops.h"

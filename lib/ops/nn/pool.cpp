@@ -7,7 +7,7 @@
 
 #include "core/format.h"
 #include "kernels/nn/pool.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"
 

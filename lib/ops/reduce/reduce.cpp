@@ -9,7 +9,7 @@
 #include "kernels/nn/softmax.h"
 #include "kernels/reduce/prod_of_others.h"
 #include "kernels/reduce/reduce.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 #include "ops/nn/softmax.h"
 #include "ops/reduce/merged.h"
 #include "ops/reduce/prod_of_others.h"

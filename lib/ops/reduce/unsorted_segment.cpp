@@ -1,7 +1,7 @@
 // Groups of rows in any order. In: a tensor, and the number of the group that each row belongs to. Out: one
 // row for each group.
 #include "ops/reduce/unsorted_segment.h"
-#include "op/piecewise.h"
+#include "op/piecewise_constant.h"
 
 #include "core/format.h"
 #include "kernels/layout/gather_scatter.h"
