@@ -5,11 +5,11 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/elementwise.h"
+#include "op/execute.h"
 #include "op/inferred.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
-#include "op/run_kernel.h"
 #include "op/stand_ins.h"
 
 namespace tapedeck {

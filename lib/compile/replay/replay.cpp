@@ -8,7 +8,7 @@
 #include "core/format.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/matmul.h"
-#include "op/run_kernel.h"
+#include "op/execute.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
