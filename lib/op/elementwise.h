@@ -17,11 +17,18 @@ template <Over over, Body body = Body::any, class F> constexpr Kernel map_over(F
 
 }   // namespace detail
 
-/// For f32 and f64; for these, c64 and c128. See op/short_elementwise.h, too.
+/// Kernels for f32 and f64; map_complex also for c64 and c128.
 template <class F> constexpr Kernel map(F f) { return detail::map_over<detail::Over::reals>(f); }
 template <class F> constexpr Kernel map_complex(F f) { return detail::map_over<detail::Over::complexes>(f); }
-/// Of an f that takes less time than the conversion of halves: for f32, f64 and the integers; for these, c64
-/// and c128.
+/// The same dtypes, for an f that is cheaper than the conversion of f16 and bf16 to f32 and back: halves get a
+/// loop that converts them in registers.
+template <class F> constexpr Kernel map_short(F f) {
+  return detail::map_over<detail::Over::reals, detail::Body::brief>(f);
+}
+template <class F> constexpr Kernel map_short_complex(F f) {
+  return detail::map_over<detail::Over::complexes, detail::Body::brief>(f);
+}
+/// Like map_short, and also for the integers; map_numbers for c64 and c128, too.
 template <class F> constexpr Kernel map_arithmetic(F f) {
   return detail::map_over<detail::Over::integers, detail::Body::brief>(f);
 }

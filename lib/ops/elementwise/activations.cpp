@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "kernels/simd/sleef.h"
+#include "op/elementwise.h"
 #include "op/piecewise_constant.h"
 #include "op/rules.h"
-#include "op/short_elementwise.h"
 #include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"

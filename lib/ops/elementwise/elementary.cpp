@@ -1,8 +1,8 @@
 // Elementary functions, element by element: powers, exponentials, logarithms and trigonometric functions. In:
 // tensors. Out: a tensor of their shape.
 #include "kernels/simd/sleef.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
-#include "op/short_elementwise.h"
 #include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
