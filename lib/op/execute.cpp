@@ -4,9 +4,9 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/elementwise.h"
 #include "op/execute.h"
-#include "op/inferred.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
@@ -46,6 +46,17 @@ class Pointers {
   const Tensor* few_[kMaxInputs];
   std::vector<const Tensor*> more_;
 };
+
+// infer(c). Inference may depend on numbers, so the thread's trace is told if it throws.
+template <class Infer> auto inferred(const Call& c, const Infer& infer) {
+  try {
+    return infer(c);
+  } catch (...) {
+    if (thread_state.trace && !c.op.forward.loops && c.op.meaning == Meaning::other)
+      thread_state.trace->on_throw(c.op.name);
+    throw;
+  }
+}
 
 // Whether a recorder's rule will read input i: for the derivative in an input that is followed.
 bool is_read_later(const Call& c, int i) {
