@@ -10,7 +10,7 @@
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
-#include "op/stand_ins.h"
+#include "op/widened_copies.h"
 
 namespace tapedeck {
 namespace {
@@ -81,17 +81,17 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   return allocate(spec);
 }
 
-bool needs_stand_ins(const Call& c, std::span<Tensor> y) {
+bool needs_widened_copies(const Call& c, std::span<Tensor> y) {
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i)
-    any |= needs_stand_in(c.op.forward.takes, c.x[i].handle()->dtype);
+    any |= needs_widening(c.op.forward.takes, c.x[i].handle()->dtype);
   for (const Tensor& t : y)
-    any |= t.defined() && needs_stand_in(c.op.forward.takes, t.handle()->dtype);
+    any |= t.defined() && needs_widening(c.op.forward.takes, t.handle()->dtype);
   return any;
 }
 void run(const Call& c, std::span<Tensor> y) {
-  if (needs_stand_ins(c, y)) [[unlikely]]
-    run_on_stand_ins(c, y);
+  if (needs_widened_copies(c, y)) [[unlikely]]
+    run_widened(c, y);
   else
     c.op.forward.run(c, y);
 }

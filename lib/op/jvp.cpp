@@ -4,7 +4,7 @@
 #include "op/primitives.h"
 #include "op/rules.h"
 #include "op/stacked_shapes.h"
-#include "op/stand_ins.h"
+#include "op/widened_copies.h"
 
 namespace tapedeck::detail {
 
@@ -63,7 +63,7 @@ Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   }
   if ((as_ops || some) && is_half(c.y[0].dtype())) {
     Tensor dy;
-    push_forward_on_stand_ins(c, dx, {&dy, 1});
+    push_forward_widened(c, dx, {&dy, 1});
     return dy;
   }
   if (as_ops) return jvp_by_ops(rule, c, dx);

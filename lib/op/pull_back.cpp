@@ -5,7 +5,7 @@
 #include "core/trace.h"
 #include "op/primitives.h"
 #include "op/recorded_rule.h"
-#include "op/stand_ins.h"
+#include "op/widened_copies.h"
 
 namespace tapedeck {
 namespace {
@@ -53,8 +53,8 @@ class Conjugated {
 void run_rule(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (!any_special(c.x) && !any_special(c.y)) [[likely]]
     c.op.rule.vjp(c, dy, dx);
-  else if (rule_takes_stand_ins(c.op) && (any_stored(c.x) || any_stored(c.y)))
-    pull_back_on_stand_ins(c, dy, dx);
+  else if (rule_runs_widened(c.op) && (any_stored(c.x) || any_stored(c.y)))
+    pull_back_widened(c, dy, dx);
   else if (any_complex_values(c.x) || any_complex_values(c.y))
     run_conjugated(c, dy, dx);
   else

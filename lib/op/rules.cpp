@@ -8,7 +8,7 @@
 #include "op/primitives.h"
 #include "op/recorder.h"
 #include "op/stacked_shapes.h"
-#include "op/stand_ins.h"
+#include "op/widened_copies.h"
 
 namespace tapedeck {
 
@@ -133,8 +133,8 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
 // By ops, of f32, so that the gradient is rounded once.
 void vjp_of_half(const Call& c, std::uint64_t wanted, const Tensor& dy, std::span<Gradient> dx) {
   Gradient cotangent(dy);
-  pull_back_on_stand_ins({.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = c.y, .wanted = wanted},
-                         {&cotangent, 1}, dx);
+  pull_back_widened({.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = c.y, .wanted = wanted},
+                    {&cotangent, 1}, dx);
 }
 
 }   // namespace

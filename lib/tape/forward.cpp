@@ -11,7 +11,7 @@
 #include "op/pull_back.h"
 #include "op/recorded_rule.h"
 #include "op/stacked_shapes.h"
-#include "op/stand_ins.h"
+#include "op/widened_copies.h"
 #include "tape/tape.h"
 #include "tapedeck/forward_accumulator.h"
 
@@ -134,8 +134,8 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
 namespace {
 
 void run_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
-  if (c.op.rule.jvp && (any_stored(c.x) || any_stored(c.y)) && rule_takes_stand_ins(c.op)) [[unlikely]]
-    push_forward_on_stand_ins(c, dx, dy);
+  if (c.op.rule.jvp && (any_stored(c.x) || any_stored(c.y)) && rule_runs_widened(c.op)) [[unlikely]]
+    push_forward_widened(c, dx, dy);
   else if (c.op.rule.jvp)
     c.op.rule.jvp(c, dx, dy);
   else

@@ -1,6 +1,6 @@
-// In: a call of tensors that are of dtypes for storage. Out: what its kernel or rule gives for stand-ins of
-// these, in the dtypes that the call has.
-#include "op/stand_ins.h"
+// In: a call with tensors of storage dtypes. Out: the results of its kernel or rule on widened copies,
+// converted to the dtypes of the call.
+#include "op/widened_copies.h"
 
 #include "core/cast.h"
 #include "core/storage.h"
@@ -9,8 +9,8 @@
 namespace tapedeck {
 namespace {
 
-// For rules, by an op. Values that were not kept have no stand-in but a spec.
-Tensor recorded_stand_in(const Tensor& x) {
+// Widens by an op, for rules. A tensor whose values were not kept becomes a shape-only tensor.
+Tensor recorded_widened(const Tensor& x) {
   const DType to = computed_in(x.dtype());
   if (to == x.dtype()) return x;
   if (!x.has_values()) return shape_only(Spec{to, x.shape()});
@@ -29,18 +29,18 @@ DType dtype_of_gradient(const Gradient& g) {
 
 }   // namespace
 
-StandIns::StandIns(Refs x, Tensor (*stand_in)(const Tensor&)) {
+WidenedCopies::WidenedCopies(Refs x, Tensor (*widen)(const Tensor&)) {
   tensors_.reserve(static_cast<std::size_t>(x.size()));
   for (int i = 0; i < x.size(); ++i) {
     const Tensor* found = x[i].defined() && !is_computed(x[i].dtype()) ? nullptr : &x[i];
     for (int k = 0; k < i && !found; ++k)
       if (x[k].defined() && x[k].id() == x[i].id()) found = pointers_[static_cast<std::size_t>(k)];
-    pointers_.push_back(found ? found : &tensors_.emplace_back(stand_in(x[i])));
+    pointers_.push_back(found ? found : &tensors_.emplace_back(widen(x[i])));
   }
 }
 
-void run_on_stand_ins(const Call& c, std::span<Tensor> y) {
-  const StandIns x(c.x, to_computed);
+void run_widened(const Call& c, std::span<Tensor> y) {
+  const WidenedCopies x(c.x, to_computed);
   const bool own = c.op.forward.outputs == Outputs::own;
   std::vector<Tensor> results;
   for (const Tensor& t : y) {
@@ -59,9 +59,9 @@ void run_on_stand_ins(const Call& c, std::span<Tensor> y) {
   }
 }
 
-void pull_back_on_stand_ins(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  const StandIns x(c.x, recorded_stand_in), y(c.y, recorded_stand_in);
-  DType dtype = DType::f32;   // of inputs that are not there: they are of the dtype of the output
+void pull_back_widened(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const WidenedCopies x(c.x, recorded_widened), y(c.y, recorded_widened);
+  DType dtype = DType::f32;   // of undefined inputs: the dtype of the output
   for (Gradient& g : dy) {
     if (!g.defined()) continue;
     dtype = dtype_of_gradient(g);
@@ -77,8 +77,8 @@ void pull_back_on_stand_ins(const Call& c, std::span<Gradient> dy, std::span<Gra
   }
 }
 
-void push_forward_on_stand_ins(const Call& c, Refs dx, std::span<Tensor> dy) {
-  const StandIns x(c.x, recorded_stand_in), y(c.y, recorded_stand_in), tangents(dx, recorded_stand_in);
+void push_forward_widened(const Call& c, Refs dx, std::span<Tensor> dy) {
+  const WidenedCopies x(c.x, recorded_widened), y(c.y, recorded_widened), tangents(dx, recorded_widened);
   c.op.rule.jvp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted},
                 tangents.refs(), dy);
   for (int k = 0; k < c.y.size(); ++k) {
