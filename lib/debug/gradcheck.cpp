@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/format.h"
-#include "tape/set_apart.h"
+#include "tape/distinct_arguments.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
@@ -187,7 +187,7 @@ class Check {
 
 /// The gradient of each input that varies, zeros where there is none; undefined for the others.
 Tensors vjp(const TensorFunction& f, Tensors x, const Tensor& dy, const GradcheckOptions& options) {
-  set_apart(x);
+  make_distinct(x);
   GradientTape tape;
   Tensors sources;
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -216,7 +216,7 @@ Agreement vjp_against_differences(std::string_view what, const TensorFunction& f
 
 Agreement jvp_against_differences(std::string_view what, const TensorFunction& f, Tensors x,
                                   const GradcheckOptions& options) {
-  set_apart(x);
+  make_distinct(x);
   const Check check(what, f, x, options);
   return check.against_differences([&](const Tensors& v) {
     double analytic = 0;

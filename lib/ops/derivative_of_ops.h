@@ -1,6 +1,6 @@
 // The vjp of a gradient op that has a kernel: it differentiates the same function built from ops.
 #pragma once
-#include "tape/set_apart.h"
+#include "tape/distinct_arguments.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
 
@@ -13,7 +13,7 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
   std::vector<Tensor> x, sources, targets, cotangents;
   for (int i = 0; i < c.x.size(); ++i)
     x.push_back(c.x[i]);
-  set_apart(x);
+  make_distinct(x);
   for (int i = 0; i < c.x.size(); ++i)
     if (is_trainable(c.x[i].dtype()) && c.needs(i)) sources.push_back(x[static_cast<std::size_t>(i)]);
   GradientTape tape;

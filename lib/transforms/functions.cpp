@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "tape/set_apart.h"
+#include "tape/distinct_arguments.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/ops.h"
@@ -35,7 +35,7 @@ struct Watched {
       }
       inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
     }
-    set_apart(inputs);
+    make_distinct(inputs);
     for (const Tensor& t : inputs)
       tape.watch(t);
     sources = f.takes_nothing ? xs : Sources(inputs);
@@ -186,7 +186,7 @@ std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
 std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
                                      const std::vector<Tensor>& v) {
   std::vector<Tensor> inputs = xs;
-  set_apart(inputs);
+  make_distinct(inputs);
   const ForwardAccumulator forward{Sources(inputs), std::span<const Tensor>(v)};
   const std::vector<Tensor> y = run(f, inputs);
   std::vector<Tensor> result;
@@ -204,7 +204,7 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     columns += x.size();
   }
   std::vector<Tensor> inputs = xs;
-  set_apart(inputs);
+  make_distinct(inputs);
   if (options.mode != JacobianMode::forward) {
     GradientTape tape(kOnlySources);
     const Watched w(tape, f, inputs);

@@ -9,7 +9,7 @@
 #include "op/rules.h"
 #include "op/stacked_shapes.h"
 #include "ops/elementwise/map_call.h"
-#include "tape/set_apart.h"
+#include "tape/distinct_arguments.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 
@@ -63,7 +63,7 @@ ForwardOptions stacked_as(const MapCall& c, std::span<const Tensor> v) {
 void curve(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor> dy, unsigned wanted,
            std::span<Gradient> dx) {
   Tensors x = list_of(c.x), sources, targets, cotangents;
-  set_apart(x);
+  make_distinct(x);
   const Directions directions(x, v);
   const ForwardAccumulator along(directions.primals, directions.tangents, stacked_as(c, v));
   GradientTape tape;
@@ -87,7 +87,7 @@ void curve(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor> 
 // The derivative along w of the tangents along v: Σ ∂²y_k/∂x_i∂x_j v_i w_j.
 Tensors bend(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor> w) {
   Tensors x = list_of(c.x);
-  set_apart(x);
+  make_distinct(x);
   const Directions outer(x, w), inner(x, v);
   const ForwardAccumulator along_w(outer.primals, outer.tangents, stacked_as(c, w)),
       along_v(inner.primals, inner.tangents);

@@ -10,7 +10,7 @@
 #include "op/rules.h"
 #include "op/stacked_shapes.h"
 #include "ops/elementwise/map_call.h"
-#include "tape/set_apart.h"
+#include "tape/distinct_arguments.h"
 #include "tapedeck/forward_accumulator.h"
 
 namespace tapedeck::detail {
@@ -157,7 +157,7 @@ void push_by_ops(const MapCall& c, Refs dx, std::span<Tensor> dy) {
   std::vector<Tensor> x, primals, tangents;
   for (int i = 0; i < c.m.inputs; ++i)
     x.push_back(c.x[i]);
-  set_apart(x);
+  make_distinct(x);
   for (int i = 0; i < c.m.inputs; ++i) {
     if (!dx[i].defined()) continue;
     primals.push_back(x[static_cast<std::size_t>(i)]);

@@ -1,4 +1,4 @@
-// Arguments of a function that is differentiated: each has derivatives of its own.
+// Makes the arguments of a differentiated function distinct, so that each has a derivative of its own.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tapedeck {
 
-/// A tensor that is there twice becomes two tensors, by the op identity.
-inline void set_apart(std::vector<Tensor>& x) {
+/// Replaces further occurrences of a tensor in x by copies, made by the op identity.
+inline void make_distinct(std::vector<Tensor>& x) {
   for (auto i = x.begin(); i != x.end(); ++i)
     if (i->defined() && std::any_of(x.begin(), i, [&](const Tensor& t) { return t.id() == i->id(); }))
       *i = identity(*i);
