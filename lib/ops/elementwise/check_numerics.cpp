@@ -9,7 +9,7 @@
 #include "kernels/elementwise/finite.h"
 #include "ops/elementwise/check_numerics.h"
 #include "ops/infer.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/sharing.h"
 #include "tapedeck/ops.h"
 

@@ -10,8 +10,8 @@
 #include "kernels/layout/copy.h"
 #include "kernels/layout/diag.h"
 #include "ops/axes.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/diag.h"
-#include "ops/layout/moves.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

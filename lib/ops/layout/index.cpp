@@ -6,8 +6,8 @@
 #include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
 #include "ops/axes.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/index.h"
-#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops/array.h"
 

@@ -10,7 +10,7 @@
 #include "kernels/layout/columns.h"
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/slice.h"
 #include "tapedeck/ops/join.h"
 #include "tapedeck/ops/math.h"

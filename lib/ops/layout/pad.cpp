@@ -1,8 +1,8 @@
 // Padding, with a constant or with mirrored entries.
 #include "core/cast.h"
 #include "core/format.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/entries.h"
-#include "ops/layout/moves.h"
 #include "ops/layout/slice.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops.h"

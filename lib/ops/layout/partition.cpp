@@ -12,7 +12,7 @@
 #include "kernels/layout/index_lists.h"
 #include "kernels/sort/unique.h"
 #include "ops/axes.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
 #include "tapedeck/ops.h"

@@ -10,7 +10,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/reverse_sequence.h"
 #include "ops/axes.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/entries.h"
-#include "ops/layout/moves.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/index.h"

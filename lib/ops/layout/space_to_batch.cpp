@@ -5,7 +5,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/space_to_batch.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"

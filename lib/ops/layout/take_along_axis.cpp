@@ -6,7 +6,7 @@
 #include "kernels/layout/index_lists.h"
 #include "kernels/layout/take_along_axis.h"
 #include "ops/axes.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops/index.h"
 #include "tapedeck/ops/take_along_axis.h"

@@ -7,7 +7,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/index_lists.h"
 #include "op/piecewise_constant.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops.h"
 

@@ -7,7 +7,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/index_check.h"
 #include "ops/axes.h"
-#include "ops/layout/moves.h"
+#include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
 #include "ops/reduce/scan.h"
