@@ -14,7 +14,7 @@
 #include "ops/layout/any_dtype.h"
 #include "ops/layout/array.h"
 #include "ops/layout/sharing.h"
-#include "ops/layout/take.h"
+#include "ops/layout/slice_or_share.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

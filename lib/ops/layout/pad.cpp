@@ -4,7 +4,7 @@
 #include "ops/layout/any_dtype.h"
 #include "ops/layout/entries.h"
 #include "ops/layout/slice.h"
-#include "ops/layout/take.h"
+#include "ops/layout/slice_or_share.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

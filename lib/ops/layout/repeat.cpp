@@ -13,7 +13,7 @@
 #include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
 #include "ops/layout/sharing.h"
-#include "ops/layout/take.h"
+#include "ops/layout/slice_or_share.h"
 #include "ops/reduce/groups.h"
 #include "tapedeck/ops.h"
 
