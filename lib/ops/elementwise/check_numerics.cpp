@@ -10,7 +10,7 @@
 #include "ops/elementwise/check_numerics.h"
 #include "ops/infer.h"
 #include "ops/layout/any_dtype.h"
-#include "ops/layout/sharing.h"
+#include "ops/layout/identity_op.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

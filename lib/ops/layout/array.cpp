@@ -13,7 +13,7 @@
 #include "ops/axes.h"
 #include "ops/layout/any_dtype.h"
 #include "ops/layout/array.h"
-#include "ops/layout/sharing.h"
+#include "ops/layout/identity_op.h"
 #include "ops/layout/slice_or_share.h"
 #include "tapedeck/ops.h"
 
