@@ -2,7 +2,7 @@
 #include "core/cast.h"
 #include "core/format.h"
 #include "ops/layout/any_dtype.h"
-#include "ops/layout/entries.h"
+#include "ops/layout/entries_along_axis.h"
 #include "ops/layout/slice.h"
 #include "ops/layout/slice_or_share.h"
 #include "tapedeck/ops.h"
