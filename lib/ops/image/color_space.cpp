@@ -2,8 +2,8 @@
 // colour space.
 #include "kernels/image/color_space.h"
 
-#include "ops/derivative_of_ops.h"
 #include "ops/infer.h"
+#include "ops/pull_back_by_ops.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -7,8 +7,8 @@
 #include "kernels/image/image_sample.h"
 #include "kernels/layout/index_check.h"
 #include "op/stacked_shapes.h"
-#include "ops/derivative_of_ops.h"
 #include "ops/nn/window.h"
+#include "ops/pull_back_by_ops.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

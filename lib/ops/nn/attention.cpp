@@ -7,9 +7,9 @@
 
 #include "core/format.h"
 #include "kernels/nn/attention.h"
-#include "ops/derivative_of_ops.h"
 #include "ops/infer.h"
 #include "ops/nn/attention.h"
+#include "ops/pull_back_by_ops.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

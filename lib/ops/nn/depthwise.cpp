@@ -4,10 +4,10 @@
 #include "core/format.h"
 #include "kernels/nn/depthwise.h"
 #include "ops/axes.h"
-#include "ops/derivative_of_ops.h"
 #include "ops/layout/take_along_axis.h"
 #include "ops/nn/window.h"
 #include "ops/promoted.h"
+#include "ops/pull_back_by_ops.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -9,9 +9,9 @@
 #include "core/storage.h"
 #include "kernels/nn/ctc.h"
 #include "kernels/nn/lstm.h"
-#include "ops/derivative_of_ops.h"
 #include "ops/infer.h"
 #include "ops/nn/rnn.h"
+#include "ops/pull_back_by_ops.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
