@@ -4,7 +4,7 @@
 #include "core/format.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
-#include "ops/promoted.h"
+#include "ops/promoted_operands.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -3,7 +3,7 @@
 #include "kernels/linalg/matmul.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
-#include "ops/promoted.h"
+#include "ops/promoted_operands.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -6,7 +6,7 @@
 #include "ops/axes.h"
 #include "ops/linalg/cofactors.h"
 #include "ops/linalg/matrices.h"
-#include "ops/promoted.h"
+#include "ops/promoted_operands.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -6,7 +6,7 @@
 #include "ops/axes.h"
 #include "ops/layout/take_along_axis.h"
 #include "ops/nn/window.h"
-#include "ops/promoted.h"
+#include "ops/promoted_operands.h"
 #include "ops/pull_back_by_ops.h"
 #include "tapedeck/ops.h"
 
