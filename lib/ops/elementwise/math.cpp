@@ -12,7 +12,7 @@
 #include "op/piecewise_constant.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
-#include "ops/recorded_pass.h"
+#include "ops/recorded_vjp.h"
 #include "tapedeck/ops/complex.h"
 #include "tapedeck/ops/math.h"
 #include "tapedeck/ops/rounding.h"
