@@ -11,7 +11,7 @@
 #include "kernels/reduce/reduce.h"
 #include "op/piecewise_constant.h"
 #include "ops/nn/softmax.h"
-#include "ops/reduce/merged.h"
+#include "ops/reduce/merged_axes.h"
 #include "ops/reduce/prod_of_others.h"
 #include "tapedeck/ops.h"
 

@@ -9,7 +9,7 @@
 #include "core/format.h"
 #include "kernels/sort/unique.h"
 #include "op/wide.h"
-#include "ops/reduce/merged.h"
+#include "ops/reduce/merged_axes.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
