@@ -1,5 +1,5 @@
 // Samples of the ops in lib/ops/reduce/segment.cpp.
-#include "ops/reduce/groups.h"
+#include "ops/reduce/segments.h"
 #include "ops/sample_inputs.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"

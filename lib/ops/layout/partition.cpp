@@ -14,7 +14,7 @@
 #include "ops/axes.h"
 #include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
-#include "ops/reduce/groups.h"
+#include "ops/reduce/segments.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -14,7 +14,7 @@
 #include "ops/layout/identity_op.h"
 #include "ops/layout/positions.h"
 #include "ops/layout/slice_or_share.h"
-#include "ops/reduce/groups.h"
+#include "ops/reduce/segments.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -10,7 +10,7 @@
 #include "kernels/layout/index_lists.h"
 #include "kernels/reduce/segment.h"
 #include "ops/layout/positions.h"
-#include "ops/reduce/groups.h"
+#include "ops/reduce/segments.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops.h"
 

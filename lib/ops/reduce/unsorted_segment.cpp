@@ -9,8 +9,8 @@
 #include "ops/axes.h"
 #include "ops/layout/any_dtype.h"
 #include "ops/layout/positions.h"
-#include "ops/reduce/groups.h"
 #include "ops/reduce/scan.h"
+#include "ops/reduce/segments.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
