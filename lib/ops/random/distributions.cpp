@@ -12,7 +12,7 @@
 #include "kernels/special/special.h"
 #include "op/rules.h"
 #include "ops/infer.h"
-#include "ops/special/of_numbers.h"
+#include "ops/special/scalar_functions.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

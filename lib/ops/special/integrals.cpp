@@ -6,7 +6,7 @@
 
 #include "kernels/special/special.h"
 #include "ops/infer.h"
-#include "ops/special/of_numbers.h"
+#include "ops/special/scalar_functions.h"
 #include "ops/special/special.h"
 #include "tapedeck/simd/slopes.h"
 

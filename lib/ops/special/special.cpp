@@ -11,7 +11,7 @@
 #include "kernels/special/special.h"
 #include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
-#include "ops/special/of_numbers.h"
+#include "ops/special/scalar_functions.h"
 #include "tapedeck/ops/special.h"
 #include "tapedeck/simd/partials.h"
 
