@@ -11,8 +11,8 @@
 #include "tapedeck/ops/join.h"
 #include "tapedeck/ops/slice.h"
 #include "transforms/connected.h"
+#include "transforms/loop_steps.h"
 #include "transforms/recompute.h"
-#include "transforms/steps.h"
 
 namespace tapedeck {
 namespace {

@@ -12,7 +12,7 @@
 #include "op/stacked_shapes.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
-#include "transforms/steps.h"
+#include "transforms/loop_steps.h"
 
 namespace tapedeck::detail {
 namespace {
