@@ -14,7 +14,7 @@
 #include "op/stacked_shapes.h"
 #include "tapedeck/control.h"
 #include "tapedeck/op.h"
-#include "transforms/connected.h"
+#include "transforms/zero_gradients.h"
 
 namespace tapedeck {
 namespace {

@@ -6,8 +6,8 @@
 #include "op/recorder.h"
 #include "tape/variable.h"
 #include "tapedeck/ops/array.h"
-#include "transforms/connected.h"
 #include "transforms/recompute.h"
+#include "transforms/zero_gradients.h"
 
 namespace tapedeck {
 namespace {

@@ -10,9 +10,9 @@
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/join.h"
 #include "tapedeck/ops/slice.h"
-#include "transforms/connected.h"
 #include "transforms/loop_steps.h"
 #include "transforms/recompute.h"
+#include "transforms/zero_gradients.h"
 
 namespace tapedeck {
 namespace {
