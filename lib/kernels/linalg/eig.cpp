@@ -5,7 +5,7 @@
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/transpose.h"
-#include "kernels/linalg/factors.h"
+#include "kernels/linalg/lu_factors.h"
 
 namespace tapedeck::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/bytes.h"
 #include "core/storage.h"
 #include "core/visit.h"
-#include "kernels/linalg/factors.h"
+#include "kernels/linalg/lu_factors.h"
 
 namespace tapedeck::kernels {
 namespace {
