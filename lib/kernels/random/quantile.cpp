@@ -10,7 +10,7 @@
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "kernels/special/boost_math.h"
-#include "kernels/special/numbers.h"
+#include "kernels/special/constants.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {

@@ -10,8 +10,8 @@
 #include "core/parallel.h"
 #include "core/visit.h"
 #include "kernels/special/boost_math.h"
+#include "kernels/special/constants.h"
 #include "kernels/special/derivative.h"
-#include "kernels/special/numbers.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {

@@ -4,7 +4,7 @@
 #include <boost/math/special_functions/trigamma.hpp>
 
 #include "kernels/special/boost_math.h"
-#include "kernels/special/numbers.h"
+#include "kernels/special/constants.h"
 #include "kernels/special/special.h"
 
 namespace tapedeck::kernels {
