@@ -1,7 +1,7 @@
 // GroupCode: what a group does with each block, as instructions on two tables of pointers: what is read, and
 // what is written. Arguments, variables and constants stand in the first alone.
 #pragma once
-#include "compile/fuse/passes.h"
+#include "compile/fuse/fusible.h"
 #include "compile/fuse/schedule.h"
 
 namespace tapedeck::compiled {

@@ -1,6 +1,6 @@
 // The order in which a program is replayed.
 #pragma once
-#include "compile/fuse/passes.h"
+#include "compile/fuse/fusible.h"
 
 namespace tapedeck::compiled {
 

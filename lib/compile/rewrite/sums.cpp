@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "compile/fuse/passes.h"
+#include "compile/fuse/fusible.h"
 
 namespace tapedeck::compiled {
 namespace {

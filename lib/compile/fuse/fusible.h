@@ -1,4 +1,4 @@
-// Which nodes can be part of a group, and how they read their operands there.
+// Which nodes can be fused into a group, and how a node of a group reads its operands.
 #pragma once
 #include <optional>
 

@@ -1,5 +1,5 @@
 // In: a program. Out: for each node, the pass over elements that it can be a part of.
-#include "compile/fuse/passes.h"
+#include "compile/fuse/fusible.h"
 
 #include <algorithm>
 #include <cstring>
