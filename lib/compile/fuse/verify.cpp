@@ -13,7 +13,7 @@
 
 #include "compile/fuse/logic.h"
 #include "compile/fuse/node_arithmetic.h"
-#include "compile/ir/broken.h"
+#include "compile/ir/broken_rule.h"
 
 namespace tapedeck::compiled {
 namespace {

@@ -1,7 +1,7 @@
 // In: a program. Out: the first rule that it breaks. It shares no code with what makes programs.
 #include "compile/ir/verify.h"
 
-#include "compile/ir/broken.h"
+#include "compile/ir/broken_rule.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {

@@ -7,7 +7,7 @@
 #include <memory_resource>
 
 #include "compile/fuse/verify.h"
-#include "compile/ir/broken.h"
+#include "compile/ir/broken_rule.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
