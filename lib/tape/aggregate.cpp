@@ -1,5 +1,5 @@
-// Sums of gradient terms. In: terms of one tensor, dense or sparse. Out: one gradient, in the buffer of a
-// term without another owner if there is one. Made of ops, so that an outer tape records them.
+// Sums gradient terms. In: dense or sparse terms of one tensor. Out: one gradient, in the buffer of a
+// uniquely owned term if there is one. Uses ops, so that an outer tape records the sum.
 #include "core/format.h"
 #include "op/primitives.h"
 #include "tape/imperative_grad.h"

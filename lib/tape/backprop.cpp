@@ -1,4 +1,5 @@
-// What only some passes do: leave tensors out, and report sources while the pass goes on.
+// The optional parts of a backward pass: leaving ops out, and reporting the gradients of sources during the
+// pass.
 #include "tape/backprop.h"
 
 #include <algorithm>
@@ -27,8 +28,8 @@ Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targ
       tensor(slot).stopped = true, tensor(slot).left_out = !tensor(slot).is_source;
 }
 
-// Takes all tensors that depend on no source out of the pass, and from sources that depend on no other one
-// their producers. Depth first: ~k on the stack stands for the entry k whose inputs are done.
+// Takes all tensors that depend on no source out of the pass, and the producers of sources that depend on no
+// other source. Depth first: ~k on the stack stands for entry k after its inputs were visited.
 void Backprop::leave_out() {
   CachedVector<std::int32_t> stack, with_zeros;
   const auto visit = [&](Slot s) {
@@ -62,7 +63,7 @@ void Backprop::leave_out() {
   hand_out_zeros(with_zeros);
 }
 
-// Marks the sources on which the inputs of ops depend that were left out for their derivatives of zeros.
+// Marks the sources that reach an op that was left out because its derivative is zeros: they get zeros.
 void Backprop::hand_out_zeros(std::span<const std::int32_t> entries) {
   CachedVector<std::int32_t> stack;
   for (const std::int32_t k : entries)
@@ -79,8 +80,8 @@ void Backprop::hand_out_zeros(std::span<const std::int32_t> entries) {
   }
 }
 
-// Of the ops that became ready last, run first those that only complete a source; the order of summation is
-// unchanged.
+// Among the ops that have become ready since the last call, those that only complete a source run first. The
+// order of summation is unchanged.
 void Backprop::prioritize() {
   const std::size_t seen = std::exchange(passed_over_, ready_.size() - 1);
   const auto completes_a_source = [this](std::int32_t k) {

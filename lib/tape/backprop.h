@@ -12,13 +12,13 @@ class Backprop {
   Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
            const GradientOptions& options, const Pass& pass);
 
-  /// Whether ops may be recorded that have no part in the result: their inputs depend on no source, or only
-  /// by derivatives of zeros.
+  /// Whether the tape may hold ops that cannot contribute to the result, since their inputs depend on no
+  /// source, or only by derivatives of zeros.
   bool may_leave_out() const { return watched_sources_ != tape_.watched() || leaves_out_zeros_; }
-  void leave_out();   // of the pass: these ops
+  void leave_out();   // takes these ops out of the pass
   void filter();
   void seed();
-  template <bool arrivals> [[gnu::noinline]] void drain();   // arrivals: pass.arrival is set
+  template <bool arrivals> [[gnu::noinline]] void drain();   // arrivals: whether pass.arrival is set
   Gradient collect(const Tensor& source);
 
  private:
@@ -28,7 +28,7 @@ class Backprop {
   std::int32_t& pending(std::int32_t entry) { return pending_[static_cast<std::size_t>(entry)]; }
   bool takes_part(Slot s) const { return s >= 0 && !tensors_[static_cast<std::size_t>(s)].left_out; }
   std::int32_t producer(Slot s) { return tensor(s).stopped ? -1 : tape_.producer(s); }
-  /// The spec of a gradient of such a tensor in this pass.
+  /// The spec that the gradient of a tensor of spec s has in this pass.
   Spec gradient_spec(const Spec& s) const {
     return pass_.directions ? Spec{s.dtype, behind({pass_.directions}, s.shape)} : s;
   }
@@ -53,15 +53,16 @@ class Backprop {
   std::span<const Tensor> targets_, sources_;
   const GradientOptions& options_;
   const Pass& pass_;
-  /// Zeros are computed where the pass is recorded, since they are functions of what they are zero in.
+  /// False if the pass is recorded: zero derivatives are then computed, since an outer tape sees them as
+  /// functions of the inputs.
   const bool leaves_out_zeros_;
   CachedVector<TensorState> tensors_;    // by slot
-  CachedVector<std::int32_t> pending_;   // by entry: outputs that are used and not complete
+  CachedVector<std::int32_t> pending_;   // by entry: the outputs that are used and not complete
   CachedVector<std::int32_t> ready_;
-  Tensor zeros_;                            // the last ones that were needed
-  std::vector<std::size_t> source_index_;   // by slot, once a source has arrived
+  Tensor zeros_;                            // the zeros that were needed last
+  std::vector<std::size_t> source_index_;   // by slot; filled when the first source arrives
   std::size_t watched_sources_ = 0;
-  std::size_t passed_over_ = 0;   // ready ops that prioritize() has seen
+  std::size_t passed_over_ = 0;   // the ready ops that prioritize() has seen
 };
 
 }   // namespace tapedeck

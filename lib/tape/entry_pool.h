@@ -1,4 +1,4 @@
-// EntryPool: objects at fixed addresses, found by an index. Released indices are used again.
+// EntryPool: objects at fixed addresses, accessed by index. Released indices are reused.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tapedeck {
 
-/// An object at a released index is as a default-constructed one: T::reset makes it that.
+/// T::reset must bring an object into its default-constructed state; release() calls it.
 template <class T> class EntryPool {
  public:
   EntryPool() = default;
@@ -41,7 +41,7 @@ template <class T> class EntryPool {
     (*this)[i].reset();
     free_.push_back(i);
   }
-  /// One more than the largest index that was ever acquired.
+  /// One more than the largest index acquired since construction or clear().
   std::int32_t end() const { return end_; }
   std::size_t size() const { return static_cast<std::size_t>(end_) - free_.size(); }
 

@@ -1,5 +1,5 @@
-// Forward mode. In: ops that were executed. Out: tangents of their outputs, computed at once by the op's
-// rule. The ops that compute a tangent are recorded by outer recorders only.
+// Forward mode. In: ops that were executed. Out: tangents of their outputs, computed immediately by the rule
+// of each op. Ops that compute a tangent are recorded by outer recorders only.
 #include "tape/forward.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void Forward::put(const Tensor& x, Tensor tangent) {
   std::int32_t slot = static_cast<std::int32_t>(tangents_.size());
   if (free_.empty()) {
     if (free_.capacity() == tangents_.size())
-      free_.reserve(2 * tangents_.size() + 8);   // so that a tensor's end never allocates
+      free_.reserve(2 * tangents_.size() + 8);   // so that releasing a tensor never allocates
     tangents_.push_back({std::move(tangent), x.id(), 1u + x.handle()->copies});
   } else {
     slot = free_.back();
@@ -79,7 +79,7 @@ void Forward::ended(std::int32_t slot) noexcept {
   if (--t.handles > 0) return;
   drop_id(t.id);
   free_.push_back(slot);
-  const Tensor gone = std::move(t.value);   // may end other tensors, which calls this function again
+  const Tensor gone = std::move(t.value);   // may release other tensors, and so call this function again
 }
 
 const Tensor& Forward::tangent_of(const Tensor& x) const {
@@ -106,8 +106,8 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
     front = extra_of(dx[i], c.x[i].ndim());
   }
   GradientTape tape;
-  std::vector<Tensor> u;      // of outputs that have derivatives
-  std::vector<int> outputs;   // which those are
+  std::vector<Tensor> u;      // cotangents of the outputs that have derivatives
+  std::vector<int> outputs;   // the indices of these outputs
   std::vector<Gradient> cotangents;
   for (int k = 0; k < c.y.size(); ++k) {
     const Tensor one = ones(behind(front, c.y[k].shape()), c.y[k].dtype());
@@ -142,14 +142,14 @@ void run_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
     transpose_vjp(c, dx, dy);
 }
 
-// By the ops of the rule; as an action where the rule reads numbers of what it is given.
+// Records the ops of the rule, or, if the rule reads numbers of its inputs, the whole rule as an action.
 [[gnu::noinline]] void push_forward_recorded(const Call& c, Refs dx, std::span<Tensor> dy) {
   const auto rule = [&] { run_jvp(c, dx, dy); };
   if (thread_state.trace->attempt(std::ref(rule))) return;
   std::vector<Tensor> tangents;
   for (int i = 0; i < dx.size(); ++i)
     tangents.push_back(dx[i]);
-  for (Tensor& t : dy)   // which may be one of those that were given
+  for (Tensor& t : dy)   // which may be one of the tangents dx
     if (t.defined() && !thread_state.innermost) t = share(t);
   record_rule(c, tangents, dy, [n = dy.size()](const Call& call, std::span<const Tensor> given) {
     std::vector<const Tensor*> refs;
@@ -172,7 +172,7 @@ void push_forward(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 namespace {
 
-// One direction after the other, for ops that cannot take several.
+// Runs the rule once per direction, for ops that do not support stacks.
 void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions) {
   std::vector<std::vector<Tensor>> rows_dx(static_cast<std::size_t>(dx.size())), results(dy.size());
   for (int i = 0; i < dx.size(); ++i)
@@ -214,7 +214,7 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
   else if (rule.kind != RuleKind::custom || rule.jvp_stacks)
     push_forward(c, dx, dy);
   else
-    transpose_vjp(c, dx, dy);   // the jvp of a custom rule takes one tangent
+    transpose_vjp(c, dx, dy);   // the jvp of a custom rule accepts one tangent only
   for (std::size_t k = 0; k < dy.size(); ++k) {
     if (!dy[k].defined()) continue;
     const Spec stack{c.y[static_cast<int>(k)].dtype(),
@@ -227,8 +227,8 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
 
 void Forward::record(const Call& c, std::span<Tensor> y) {
   drain_ended();
-  std::vector<Tensor> held(
-      static_cast<std::size_t>(c.x.size()));   // ops of the rule may add tangents, which moves their list
+  // Copies of the tangents: ops of the rule may add tangents, which reallocates tangents_.
+  std::vector<Tensor> held(static_cast<std::size_t>(c.x.size()));
   std::vector<const Tensor*> dx;
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i) {

@@ -9,7 +9,7 @@ namespace tapedeck {
 class Forward final : public Recorder {
  public:
   explicit Forward(bool stacked) : stacked_(stacked) {}
-  ~Forward() { retire(); }   // first: it may track its own tangents
+  ~Forward() { retire(); }   // before members are destroyed: it may track its own tangents
   void record(const Call& call, std::span<Tensor> y) override;
   bool tracks(const Tensor& x) const override { return slot_of(x) >= 0; }
   void read(detail::VariableCell& cell, Tensor& value) override;
@@ -17,9 +17,9 @@ class Forward final : public Recorder {
   void copied(std::int32_t slot) noexcept override { ++tangents_[static_cast<std::size_t>(slot)].handles; }
   void copy_ended(std::int32_t slot) noexcept override { ended(slot); }
   bool counts_copies() const override { return true; }
-  /// Tangents of one primal add up.
+  /// Adds to the tangent of a primal that is watched already.
   void watch(const Tensor& primal, const Tensor& tangent);
-  /// Undefined where x has none.
+  /// The tangent of x; undefined if it has none.
   const Tensor& tangent_of(const Tensor& x) const;
   Tensor zeros_for(const Spec& x) const;
 
@@ -35,19 +35,19 @@ class Forward final : public Recorder {
   std::vector<Tangent> tangents_;   // by slot
   std::vector<std::int32_t> free_;
   bool stacked_;
-  std::int64_t directions_ = -1;   // of stacks, once there is one
+  std::int64_t directions_ = -1;   // extent of the leading axis of stacked tangents; -1: none so far
 };
 
-// Each gives the tangents dy of a call's outputs, undefined for zero, from those of its inputs, undefined
-// where there is none.
+// Each of the following computes dy, the tangents of a call's outputs, from dx, the tangents of its inputs.
+// An undefined tangent is zero.
 
-/// By the rule's jvp, or else its vjp.
+/// Runs the rule's jvp, or transposes its vjp if there is no jvp.
 void push_forward(const Call& c, Refs dx, std::span<Tensor> dy);
-/// By transposing the vjp, which is linear in the cotangents: for rules without a jvp. Stacked tangents give
-/// stacks.
+/// Transposes the vjp, which is linear in the cotangents; for rules without a jvp. Stacked tangents yield
+/// stacked tangents.
 void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy);
-/// For tangents with an axis of that many directions in front: at once where the rule can do so, else one by
-/// one.
+/// For stacked tangents, which have a leading axis of extent `directions`. Runs the rule once if it supports
+/// stacks, else once per direction.
 void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions);
 
 }   // namespace tapedeck

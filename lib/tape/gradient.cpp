@@ -1,4 +1,4 @@
-// Gradient: as a tensor, as an operand, and as text.
+// Gradient: conversions to a tensor, an operand, and text.
 #include "tapedeck/gradient.h"
 
 #include <sstream>
@@ -25,7 +25,7 @@ const char* Gradient::reason() const {
   return other_ ? other_->reason : "no path leads from the target to the source";
 }
 bool Gradient::is_tangent() const { return other_ && std::string_view(other_->what) == "tangent"; }
-// Made where it is read: a network may have many variables without a gradient.
+// Formatted on demand, since a network may have many variables without a gradient.
 std::string Gradient::source() const {
   if (!other_) return "this gradient";
   if (other_->variable.empty()) return fmt::format("the {} of the {}", other_->what, other_->source);

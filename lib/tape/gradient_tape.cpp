@@ -1,4 +1,4 @@
-// The public functions of tapes: checks of their arguments and of the tape's state.
+// The public functions of tapes, which check their arguments and the state of the tape.
 #include "tapedeck/gradient_tape.h"
 
 #include "core/format.h"
@@ -133,7 +133,7 @@ std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const So
   return result;
 }
 
-// Out of line: what they instantiate is a sixth of what a user's file takes to compile.
+// Out of line: instantiating these takes a sixth of the compile time of a user's file.
 Sources::Sources(const Source& one) : all_{one} {}
 Sources::Sources(std::initializer_list<Source> list) : all_(list) {}
 Sources::Sources(std::span<const Tensor> list) : all_(list.begin(), list.end()) {}

@@ -10,17 +10,17 @@
 //            used outputs are all complete is ready.
 //   collect  Sums the terms of each source: the result.
 //
-// An output without a term counts as zeros; an op of which no output has one is passed over. Terms of one
-// tensor are summed in one pass when it is complete, or early when they are many and large, so that they
-// never take much more memory than min_aggregate_bytes. Each op runs once: time and memory of the bookkeeping
-// are linear in the tape. Entries of a tape that is used up are freed as soon as they have run. `arrival`
-// fires when the gradient of a watched source is final, while the pass goes on.
+// An output without a term counts as zeros; an op whose outputs all have no term is skipped. The terms of a
+// tensor are summed at once when it is complete, or early when they are many and large, so that they never
+// take much more memory than min_aggregate_bytes. Each op runs once: bookkeeping is linear in the size of the
+// tape, in time and memory. What the entries of a consumed tape have saved is released as soon as their rules
+// have run. `arrival` is called during the pass, when the gradient of a watched source is final.
 //
-// A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules batch over
-// the leading axis, or run once per cotangent. Where tensors are watched that are no sources, ops whose
-// inputs depend on no source are left out of the pass first, also those that have produced a source. So are
-// ops whose inputs depend on sources by derivatives of zeros alone, as the masks of maxima do in second
-// derivatives, if the pass itself is not recorded; sources that get nothing else get zeros.
+// A pass may compute with many cotangents at once: each gradient then has one more leading axis. Rules batch
+// over this axis, or run once per cotangent. If tensors are watched that are not sources, ops whose inputs
+// depend on no source are first left out of the pass, even if they have produced a source. If the pass is not
+// recorded, ops whose inputs depend on sources only by derivatives of zeros, such as the masks of maxima in
+// second derivatives, are left out, too; a source without any other term then gets zeros.
 #include "tape/imperative_grad.h"
 
 #include "core/format.h"
@@ -94,7 +94,8 @@ Gradient Backprop::collect(const Tensor& source) {
     if (!sum.defined() && tensor(s).gets_zeros) return space_.zeros(gradient_spec(source.spec()));
     return sum;
   }
-  // A target that the tape does not track is its own derivative all the same.
+  // The tape does not track the source, which may be a target itself: its gradient is then the output
+  // gradient.
   std::vector<Gradient> terms;
   for (std::size_t i = 0; i < targets_.size(); ++i)
     if (targets_[i].id() == source.id() && is_trainable(source.dtype())) terms.push_back(output_gradient(i));
@@ -153,7 +154,7 @@ inline void Backprop::run_rule(TapeEntry& e, std::span<Gradient> dy) {
   }
 }
 
-// Brings cotangents, and the saved outputs, into the form that the rule takes.
+// Converts the cotangents and the saved outputs to the form that the rule accepts.
 [[gnu::always_inline]] inline void Backprop::prepare(TapeEntry& e, std::span<Gradient> dy) {
   const Rule& rule = e.op->rule;
   if (!rule.vjp) throw_error<GradientError>("{}: this op must not be differentiated", e.op->name);
@@ -169,16 +170,16 @@ inline void Backprop::run_rule(TapeEntry& e, std::span<Gradient> dy) {
     kept_y[0] = shape_only(tape_.spec(e.y()[0]));
 }
 
-// What has come for a tensor so far, if the rule may add its own term to it in the same memory: one term
-// without another owner. If the vjp runs as ops, which cannot do that, adding would sum term by term instead
-// of at once.
+// Returns the gradient accumulated for a tensor if the rule may add its own term to it in place: a single
+// dense term that has no other owner. Returns none if the vjp runs as ops, which cannot accumulate in place:
+// adding would then sum term by term instead of all terms at once.
 [[gnu::noinline]] Gradient Backprop::term_to_add_to(const Rule& rule, Slot s, std::span<const Gradient> dy) {
   TensorState& t = tensor(s);
   if (options_.aggregation != Aggregation::add_n || (pass_.directions && !rule.stacks) || !dy[0].is_dense())
     return {};
   if (rule.kind != RuleKind::linear && (thread_state.innermost || pass_.directions)) return {};
   if (!t.first.is_dense() || !t.first.tensor().unique() || !t.more.empty()) return {};
-  if (t.narrow || is_half(t.first.tensor().dtype())) return {};   // whose terms are summed in f32
+  if (t.narrow || is_half(t.first.tensor().dtype())) return {};   // halves are summed in f32
   return std::exchange(t.first, {});
 }
 

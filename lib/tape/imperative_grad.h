@@ -6,39 +6,40 @@
 
 namespace tapedeck {
 
-/// How gradients are summed and made: the engine itself does not know dense from sparse ones.
+/// How gradients are created and summed; the engine itself does not distinguish dense and sparse ones.
 struct VSpace {
-  Gradient (*aggregate)(std::span<Gradient> terms);   // their sum; the terms are used up
+  Gradient (*aggregate)(std::span<Gradient> terms);   // returns the sum and consumes the terms
   std::int64_t (*nbytes)(const Gradient& term);
   Tensor (*zeros)(const Spec&);
   Tensor (*ones)(const Spec&);
 };
 extern const VSpace kGradients;
 
-/// Takes the gradient of a source, which may be none, when it is final, while the pass goes on.
+/// Called during the pass with the final gradient of a source, which may be none.
 using Arrival = std::function<void(std::size_t source, const Gradient& gradient)>;
 
-/// How a pass over a tape may differ from that of a plain gradient.
+/// What distinguishes a pass from a plain call of gradient().
 struct Pass {
-  /// Tensors that get gradients and pass none on to their producers.
+  /// Tensors that receive gradients, but pass none on to their producers.
   std::span<const Tensor> stops = {};
-  /// The number of cotangents in one pass, along a leading axis of every gradient. 0: one, without that axis.
+  /// The number of cotangents in this pass, which is the extent of a leading axis of every gradient. 0: a
+  /// single cotangent, without that axis.
   std::int64_t directions = 0;
-  /// Of a tape that is used up: another pass follows.
+  /// Keeps the entries of a consumed tape, since another pass follows.
   bool keep_entries = false;
-  /// `arrival` fires when a source's gradient is final, once for each watched source that an op of the pass
-  /// takes.
+  /// Called when a source's gradient is final, once for each watched source that is an input of an op of the
+  /// pass.
   const Arrival* arrival = nullptr;
 };
 
-/// For each source, the gradient of the sum of the targets, or none. output_gradients: empty, or one for each
-/// target, where an undefined tensor means ones. Uses up the entries of a tape that is used up, and only
-/// those.
+/// Returns, for each source, the gradient of the sum of the targets, or none. options.output_gradients is
+/// empty, or has one for each target, where an undefined one stands for ones. Releases the entries of a tape
+/// that has been consumed (Tape::used), and only of such a tape.
 std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
                                       std::span<const Tensor> sources, const GradientOptions& options,
                                       const Pass& pass = {});
 
-/// GradientTape::gradient().
+/// The implementation of GradientTape::gradient().
 std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,
                                     const GradientOptions& options, const Arrival& arrival = {});
 
@@ -49,13 +50,14 @@ bool is_path(Tape& tape, const Tensor& target, const Tensor& source);
 Gradient explained_none(const char* what, const Tape& tape, std::span<const Tensor> targets,
                         const Source& source);
 
-/// The tensors that a tape tracks for sources or targets. Throws ArgumentError where one is undefined, and
-/// warns of those without a derivative.
+/// The tensors that a tape tracks for the given sources or targets. Throws ArgumentError if one is undefined;
+/// warns if the dtype of one has no derivative.
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what);
 
-/// Throws GradientError where the tape is used up, or belongs to another thread.
+/// Throws GradientError if the tape was consumed, or belongs to another thread.
 void require_usable(const Tape& tape);
-/// While it lives, a tape is differentiated; one that is not persistent is then used up.
+/// Scope in which a tape is differentiated. Consumes the tape at its beginning, unless it is persistent, and
+/// frees the entries of a consumed tape at its end.
 class TapeUse {
  public:
   explicit TapeUse(Tape& tape) : tape_(tape) {

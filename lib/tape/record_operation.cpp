@@ -1,5 +1,5 @@
-// composite: the op of everything that comes with a backward function of its own. Its outputs exist already,
-// so it is recorded without a forward step.
+// composite: the op that records operations with a backward function of their own. Its outputs exist already,
+// so it is recorded without running a kernel.
 #include "tape/record_operation.h"
 
 #include "core/format.h"

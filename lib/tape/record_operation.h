@@ -4,13 +4,13 @@
 
 namespace tapedeck {
 
-/// A backward that need not compute the gradients of inputs whose bits are 0 in `wanted`; there are bits for
-/// the first 64.
+/// A backward function that may skip the gradients of inputs whose bits are 0 in `wanted`, which has bits for
+/// the first 64 inputs.
 using WantedBackward =
     std::function<std::vector<Gradient>(std::span<const Tensor> output_gradients, std::uint64_t wanted)>;
 
-/// record_operation() for a backward that also takes output gradients with a further axis in front, and gives
-/// such.
+/// record_operation() for a backward function that also accepts stacked output gradients, which have one more
+/// leading axis, and then returns stacked gradients.
 void record_stacking_operation(std::string name, std::span<const Tensor> outputs,
                                std::span<const Tensor> inputs, WantedBackward backward, Pushforward forward);
 

@@ -1,4 +1,4 @@
-// In: stacked cotangents, for a rule that takes one at a time. Out: stacked gradients.
+// In: stacked cotangents, and a rule that accepts one at a time. Out: stacked gradients.
 #include "tape/rule_arguments.h"
 
 #include "core/format.h"

@@ -4,8 +4,9 @@
 
 namespace tapedeck {
 
-/// The saved inputs and outputs of an entry as a rule takes them, and space for its gradients. Nothing is
-/// allocated for an op with few inputs and one output. Inlined: it is made once for each op of a pass.
+/// The saved inputs and outputs of an entry in the form that a rule expects, and space for the gradients. An
+/// op with at most kMaxInputs inputs and one output needs no allocation. Inlined, since it is constructed
+/// once per op of a pass.
 class RuleArguments {
  public:
   [[gnu::always_inline]] explicit RuleArguments(TapeEntry& e)
@@ -28,7 +29,8 @@ class RuleArguments {
   RuleArguments(const RuleArguments&) = delete;
   RuleArguments& operator=(const RuleArguments&) = delete;
 
-  // Made here, not stored: a copy of 16 bytes right after two shorter writes stalls the processor.
+  // Constructed on demand, not stored: a load of 16 bytes right after two shorter stores stalls the
+  // processor.
   Refs x() const { return {x_, inputs_}; }
   Refs y() const { return {outputs_ > 1 ? more_y_.data() : &one_y_, outputs_}; }
   std::span<Gradient> dx() const { return {dx_, static_cast<std::size_t>(inputs_)}; }
@@ -44,7 +46,7 @@ class RuleArguments {
   int inputs_, outputs_;
 };
 
-/// Runs a rule that does not take stacked cotangents once for each of them, and stacks the gradients.
+/// Runs a rule that does not support stacked cotangents once per cotangent, and stacks the gradients.
 void run_once_per_cotangent(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx,
                             std::int64_t directions);
 

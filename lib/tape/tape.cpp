@@ -1,5 +1,5 @@
-// In: ops that were executed, and ends of tensors. Out: entries, and for each tracked tensor its slot and its
-// producer. The states of a tensor on tapes are in op/recorder.h.
+// In: ops that were executed, and tensors that were released. Out: entries, and the slot and producer of each
+// tracked tensor. The states of a tensor with respect to tapes are in op/recorder.h.
 #include "tape/tape.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace tapedeck {
 namespace {
 
-// Reading a variable: the value depends on the variable, which a tape tracks as the shape-only tensor of its
-// cell.
+// A read of a variable. The value read depends on the variable, which a tape tracks as the shape-only handle
+// in its cell.
 constexpr Op read_variable = {
     .name = "read_variable",
     .doc = "The value that a variable holds.",
@@ -36,7 +36,7 @@ bool find_inputs(Tape& tape, const Call& c, Slot* slots) {
   return any;
 }
 
-// The lists of an entry of an op with many inputs or outputs. Null: nothing is to be recorded.
+// The lists of an entry for an op with many inputs or several outputs; null if the op need not be recorded.
 std::unique_ptr<TapeEntry::More> many_slots(Tape& tape, const Call& c, std::span<Tensor> y) {
   std::vector<Slot> x(static_cast<std::size_t>(c.x.size()));
   if (!find_inputs(tape, c, x.data())) return nullptr;
@@ -50,7 +50,7 @@ std::unique_ptr<TapeEntry::More> many_slots(Tape& tape, const Call& c, std::span
   return more;
 }
 
-// Saves exactly what the rule reads for the gradients of the inputs that the tape tracks.
+// Saves exactly the tensors that the rule reads to compute the gradients of tracked inputs.
 void save(TapeEntry& e, const Call& c, std::span<Tensor> y) {
   const Rule& rule = c.op.rule;
   unsigned read_by_partials = 0;
@@ -137,7 +137,7 @@ void Tape::read(detail::VariableCell& cell, Tensor& value) {
 }
 
 void Tape::record(const Call& c, std::span<Tensor> y) {
-  if (paused || (!c.op.rule.vjp && c.op.rule.jvp)) return;   // such an op is for accumulators only
+  if (paused || (!c.op.rule.vjp && c.op.rule.jvp)) return;   // an op with a jvp alone is for accumulators
   drain_ended();
   std::array<Slot, kMaxInputs> few_x;
   std::unique_ptr<TapeEntry::More> more;
@@ -147,7 +147,7 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     more = many_slots(*this, c, y);
     if (!more) return;
   }
-  // All that may throw comes first.
+  // Everything that may throw comes before the tape is changed.
   reserve_tracked(y.size());
   if (!alone() || c.op.forward.run == nullptr) reserve_ids(y.size());
   const std::int32_t k = add_entry(c, y, few_x, std::move(more));
@@ -170,7 +170,7 @@ inline std::int32_t Tape::add_entry(const Call& c, std::span<Tensor> y,
     e.op = &c.op;
     e.inputs = c.x.size();
     e.outputs = static_cast<std::int32_t>(y.size());
-    if (!more)   // one by one: a load of 16 bytes right after shorter stores would wait for them
+    if (!more)   // one by one: a load of 16 bytes right after shorter stores would stall
       for (int i = 0; i < c.x.size(); ++i)
         e.few_x[static_cast<std::size_t>(i)] = few_x[static_cast<std::size_t>(i)];
     e.more = std::move(more);
@@ -205,8 +205,8 @@ inline void Tape::track_copies(TapeEntry& e, std::span<Tensor> y) noexcept {
   }
 }
 
-// Indices of entries are used again, so an origin has the id of its entry's output. Where memory runs out
-// there is no origin.
+// Indices of entries are reused, so an origin contains the id of its entry's output. If memory runs out, the
+// entry has no origin.
 void Tape::note_origin(std::int32_t k) noexcept try {
   const auto i = static_cast<std::size_t>(k);
   std::shared_ptr<const Origin> origin = observe_origin(id_of(entries_[k]));
@@ -248,8 +248,8 @@ void Tape::ended(Slot s) noexcept {
   if (unused_ >= 0 && !freeing_) free_unused();
 }
 
-// Frees unused slots, entries without used outputs, and what these leave unused, as a list instead of by
-// recursion: the end of a saved tensor comes back to `ended`, which only adds to the list.
+// Frees unused slots, entries whose outputs are all unused, and slots that become unused thereby. Iterates
+// over a list instead of recursing: releasing a saved tensor calls `ended`, which only appends to the list.
 void Tape::free_unused() noexcept {
   freeing_ = true;
   while (unused_ >= 0) {

@@ -11,13 +11,13 @@ namespace tapedeck {
 
 struct Origin;
 
-/// What the tape knows of a tensor. A watched tensor's slot is freed when its handles are gone and no entry
-/// takes it as an input; an output's slot is freed with the entry that produced it, whose outputs are then
-/// all unused.
+/// The tape's record of a tensor. A watched tensor's slot is freed when it has no handles and is no input of
+/// an entry. An output's slot is freed with the entry that produced it, once all outputs of that entry are
+/// unused.
 struct Tracked {
-  std::int32_t producer = -1;   // entry; -1: watched
-  std::int32_t uses = 0;        // 1 while a handle is alive, and 1 for each time that an entry takes it
-  Slot next = -1;               // in the list of unused or of free slots
+  std::int32_t producer = -1;   // index of the entry; -1: watched
+  std::int32_t uses = 0;        // 1 while a handle is alive, plus 1 for each use as an input of an entry
+  Slot next = -1;               // next in the list of unused or of free slots
   Spec spec;
   std::uint64_t id = 0;
 };
@@ -26,13 +26,13 @@ struct Tracked {
 inline const Tensor& tensor_of(const Source& s) {
   return s.variable() ? s.variable()->cell().handle : s.tensor();
 }
-/// Throws ArgumentError, which begins with `what`, unless mode is one of its values.
+/// Throws ArgumentError unless mode is an enumerator. The message begins with `what`.
 void check_mode(std::string_view what, UnconnectedGradients mode);
 
 class Tape final : public Recorder {
  public:
   explicit Tape(const TapeOptions& options);
-  ~Tape() { retire(); }   // first: the entries hold tensors that it tracks
+  ~Tape() { retire(); }   // before members are destroyed: entries hold tensors that the tape tracks
 
   void watch(const Tensor& x);
   void watch(const Variable& v);
@@ -41,9 +41,9 @@ class Tape final : public Recorder {
   bool watches_all() const override { return !paused && options_.watch_all; }
   void read(detail::VariableCell& cell, Tensor& value) override;
   void ended(Slot slot) noexcept override;
-  /// Starts again with nothing recorded.
+  /// Discards everything that was recorded; the tape continues to record.
   void reset();
-  /// Ends the recording for good; from here on only the engine uses the entries.
+  /// Ends recording permanently; afterwards only the engine accesses the entries.
   void consume() noexcept;
   void free_entries() noexcept;
 
@@ -51,26 +51,26 @@ class Tape final : public Recorder {
   const Tracked& tracked(Slot s) const { return tracked_[static_cast<std::size_t>(s)]; }
   const Spec& spec(Slot s) const { return tracked_[static_cast<std::size_t>(s)].spec; }
   std::size_t slots() const { return tracked_.size(); }
-  /// The number of tensors that it tracks and no entry has produced.
+  /// The number of tracked tensors that no entry has produced.
   std::size_t watched() const { return watched_; }
   bool watches(const Tensor& x) const {
     const Slot s = slot_of(x);
     return s >= 0 && producer(s) < 0;
   }
   EntryPool<TapeEntry>& entries() { return entries_; }
-  /// Where an op was recorded, or null where no observer asked for it.
+  /// Where an op was recorded; null unless an observer asked for it.
   const Origin* origin_of(TapeEntry& e) const;
-  /// The id of an entry's first output that it tracks.
+  /// The id of the first tracked output of an entry.
   std::uint64_t id_of(TapeEntry& e) const;
   const TapeOptions& options() const { return options_; }
   std::vector<Variable> watched_variables() const;
-  /// The most bytes and the highest rank of a tensor that it tracks.
+  /// The largest size in bytes and the highest rank among the tracked tensors.
   struct Most {
     std::int64_t nbytes = 0;
     int ndim = 0;
   };
   Most most() const;
-  /// The number of entries, without those whose outputs have ended on other threads.
+  /// The number of entries. Frees those whose outputs were released on other threads first.
   std::size_t size() {
     drain_ended();
     return entries_.size();
@@ -100,11 +100,11 @@ class Tape final : public Recorder {
 
   EntryPool<TapeEntry> entries_;
   CachedVector<Tracked> tracked_;   // by slot
-  Slot free_ = -1, unused_ = -1;    // heads of lists
+  Slot free_ = -1, unused_ = -1;    // heads of the lists linked by Tracked::next
   std::size_t watched_ = 0;
   bool freeing_ = false;
   std::vector<Variable> variables_;
-  std::vector<std::shared_ptr<const Origin>> origins_;   // by entry, where an observer asked for them
+  std::vector<std::shared_ptr<const Origin>> origins_;   // by entry; filled only if an observer asks for them
   TapeOptions options_;
 };
 

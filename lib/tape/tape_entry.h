@@ -8,15 +8,15 @@
 
 namespace tapedeck {
 
-using Slot = std::int32_t;   // of a tensor on a tape; -1: not tracked
+using Slot = std::int32_t;   // index of a tensor on a tape; -1: not tracked
 
-/// Saves exactly the tensors that the op's rule reads. Ops with more than four inputs, or more than one
-/// output, keep their lists in `more`.
+/// Saves exactly the tensors that the op's rule reads. An op with more than kMaxInputs inputs, or with
+/// several outputs, has its lists in `more`.
 struct TapeEntry {
   const Op* op = nullptr;
   OwnedAttrs attrs;
   std::int32_t inputs = 0, outputs = 0;
-  std::int32_t reachable_outputs = 0;   // of which handles exist, or entries that take them
+  std::int32_t reachable_outputs = 0;   // outputs that have a handle, or are an input of an entry
   std::array<Slot, kMaxInputs> few_x = {};
   Slot one_y = -1;
   std::array<Tensor, kMaxInputs> few_kept_x;
@@ -27,7 +27,7 @@ struct TapeEntry {
   };
   std::unique_ptr<More> more;
 
-  /// Releases what it saved, when no further pass needs it.
+  /// Releases the saved tensors and attributes, when no further pass needs them.
   void drop_kept() noexcept {
     for (Tensor& x : few_kept_x)
       if (x.defined()) x = {};
@@ -55,10 +55,10 @@ struct TapeEntry {
   }
 };
 
-/// The name that an op with these attributes has for users.
+/// The name of the op as users know it: for an operation of record_operation(), the name given there.
 std::string_view name_of(const Op& op, const Attrs& attrs);
 inline std::string_view name_of(const TapeEntry& e) { return name_of(*e.op, e.attrs.view()); }
-/// Whether the entry is the reading of a variable.
+/// Whether the entry records a read of a variable.
 bool is_read(const TapeEntry& e);
 
 }   // namespace tapedeck

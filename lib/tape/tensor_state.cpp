@@ -1,5 +1,4 @@
-// In: gradient terms of one tensor. Out: their sum, made in the order that GradientOptions::aggregation asks
-// for.
+// In: gradient terms of one tensor. Out: their sum, in the order that GradientOptions::aggregation specifies.
 #include "tape/tensor_state.h"
 
 #include "op/primitives.h"
@@ -13,7 +12,7 @@ void TensorState::sum_all(const VSpace& space) {
   more.clear();
 }
 
-// Sums of halves that are summed again are f32: after 256 equal terms a bf16 grows no more.
+// Partial sums of halves are kept in f32: in bf16, a sum of equal terms stops growing after 256 terms.
 void TensorState::sum_early(const VSpace& space) {
   if (first.is_dense() && is_half(first.tensor().dtype())) {
     narrow = first.tensor().dtype() == DType::f16 ? 1 : 2;
@@ -44,7 +43,8 @@ void TensorState::add_further(Gradient&& g, const VSpace& space, const GradientO
     sum_early(space);
 }
 
-// Binary counter: merges the two newest partial sums while they cover equal counts of terms.
+// Pairwise summation by a binary counter: merges the two newest partial sums while both cover the same number
+// of terms.
 void TensorState::sum_pairs(const VSpace& space) {
   for (std::uint32_t n = further + 1; n % 2 == 0; n /= 2) {
     if (more.size() == 1) return sum_all(space);

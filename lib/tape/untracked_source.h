@@ -4,7 +4,8 @@
 
 namespace tapedeck {
 
-/// "the source was not watched …"; of a source that the tape does not track.
+/// The reason, as a clause for messages: "the source was not watched …". Precondition: the tape does not
+/// track the source.
 inline const char* why_untracked(const Tape& tape, const Source& source) {
   const auto v = source.variable();
   if (!is_trainable(tensor_of(source).dtype()))

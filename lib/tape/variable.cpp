@@ -1,4 +1,5 @@
-// Variables: a read is shown to the thread's recorders; an update never changes what they have saved.
+// Variables. A read is reported to the thread's recorders; an update never changes tensors that they have
+// saved.
 #include "tape/variable.h"
 
 #include <algorithm>
@@ -39,7 +40,8 @@ namespace {
 
 std::atomic<std::uint64_t> variables{0};
 
-// Where the result is not as the variable must be, the op has not taken the memory of the old value.
+// Replaces the value by op(value, by). If check_value throws, the old value is intact: an op reuses the
+// memory of an operand only if the spec stays the same.
 const Variable& combine(const Variable& v, std::string_view what, const Operand& by,
                         Tensor (*op)(Operand, Operand)) {
   detail::VariableCell& cell = v.cell();
@@ -132,7 +134,7 @@ Tensor Variable::value() const {
   Tensor read = share(cell_->value);
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
     r->read(*cell_, read);
-  if (thread_state.observer) [[unlikely]] {   // a trace has one
+  if (thread_state.observer) [[unlikely]] {   // a trace always has an observer
     observe_read(*cell_, read);
     if (thread_state.trace) thread_state.trace->on_read(*cell_, read);
   }
@@ -168,7 +170,8 @@ std::vector<Variable> VariableWatcher::watched_variables() const {
   return sorted;
 }
 
-// No handle of a read that nothing records leaves the op, so it needs no tensor of its own.
+// If nothing records, the value is read in place: no handle of it outlives the op, so no new tensor is
+// needed.
 Operand::Operand(const Variable& v, Tensor&& read) {
   const Tensor* value = &read;
   if (thread_state.innermost || thread_state.observer) {
