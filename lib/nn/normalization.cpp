@@ -5,7 +5,7 @@
 
 #include "core/format.h"
 #include "nn/in_layer.h"
-#include "op/wide.h"
+#include "op/halves_in_f32.h"
 #include "optim/communicator.h"
 #include "optim/master.h"
 #include "tape/variable.h"
@@ -43,7 +43,7 @@ Tensor RMSNorm::operator()(const Tensor& x) const {
     if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
       throw_error<ShapeError>("rms_norm: x is {}; its last axis has to be {}", x.spec(), size);
     return detail::noted(this, "RMSNorm",
-                         in_wide(x, [&](const Tensor& wide) {
+                         halves_in_f32(x, [&](const Tensor& wide) {
                            return wide *
                                   rsqrt(tapedeck::mean(square(wide), {-1}, {.keepdims = true}) + epsilon);
                          }) * scale);
@@ -69,7 +69,7 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
     std::int64_t positions = 1;   // not -1, which an empty batch leaves open
     for (int axis = 1; axis < rank - 1; ++axis)
       positions *= x.shape()[axis];
-    const Tensor normal = in_wide(x, [&](const Tensor& wide) {
+    const Tensor normal = halves_in_f32(x, [&](const Tensor& wide) {
       const Tensor grouped = reshape(wide, {batch, positions, groups, channels / groups});
       const Tensor centered = grouped - mean(grouped, {1, 3}, {.keepdims = true});
       return reshape(centered * rsqrt(mean(square(centered), {1, 3}, {.keepdims = true}) + epsilon),

@@ -8,7 +8,7 @@
 
 #include "core/format.h"
 #include "kernels/sort/unique.h"
-#include "op/wide.h"
+#include "op/halves_in_f32.h"
 #include "ops/reduce/merged_axes.h"
 #include "tapedeck/ops.h"
 
@@ -48,7 +48,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, ReduceOptions options) {
 
 Tensor variance(const Tensor& x, const Axes& axes, VarianceOptions options) {
   const auto n = static_cast<double>(size_along(x.shape(), checked("variance", x, axes)));
-  return in_wide(x, [&](const Tensor& t) {
+  return halves_in_f32(x, [&](const Tensor& t) {
     return sum(squared_difference(t, mean(t, axes, {.keepdims = true})), axes,
                {.keepdims = options.keepdims}) /
            std::max(n - options.correction, 0.0);
@@ -57,7 +57,7 @@ Tensor variance(const Tensor& x, const Axes& axes, VarianceOptions options) {
 
 Tensor stddev(const Tensor& x, const Axes& axes, VarianceOptions options) {
   checked("stddev", x, axes);
-  return in_wide(x, [&](const Tensor& t) { return sqrt(variance(t, axes, options)); });
+  return halves_in_f32(x, [&](const Tensor& t) { return sqrt(variance(t, axes, options)); });
 }
 
 Tensor norm(const Tensor& x, double order, const Axes& axes, ReduceOptions options) {
@@ -71,7 +71,8 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, ReduceOptions optio
     throw_error<ShapeError>("norm: no elements to choose from: x is {}", x.spec());
   if (order == 1 || empty) return sum(size, axes, options);
   if (std::isinf(order)) return order > 0 ? max(size, axes, options) : min(size, axes, options);
-  return in_wide(size, [&](const Tensor& t) { return pow(sum(pow(t, order), axes, options), 1 / order); });
+  return halves_in_f32(size,
+                       [&](const Tensor& t) { return pow(sum(pow(t, order), axes, options), 1 / order); });
 }
 
 // sort puts NaN last, so the median is NaN if the last element is.
@@ -79,7 +80,7 @@ Tensor median(const Tensor& x, const Axes& axes, ReduceOptions options) {
   const unsigned mask = checked("median", x, axes);
   const std::int64_t n = size_along(x.shape(), mask);
   if (n == 0) throw_error<ShapeError>("median: no elements to choose from: x is {}", x.spec());
-  const Tensor y = in_wide(x, [&](const Tensor& t) {
+  const Tensor y = halves_in_f32(x, [&](const Tensor& t) {
     const Tensor sorted = sort(Merged(t.shape(), mask).merge(t));
     const auto at = [&](std::int64_t i) { return strided_slice(sorted, {Slice::ellipsis, i}); };
     const Tensor middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5, last = at(n - 1);
