@@ -1,4 +1,4 @@
-// Dispatch: every op runs here. In: an op and its inputs. Out: its outputs, recorded by the thread's
+// Dispatch: executes every op. In: an op and its inputs. Out: its outputs, recorded by the thread's
 // recorders.
 #include <algorithm>
 
@@ -30,7 +30,7 @@ void require_inputs(const Call& c, std::string_view name) {
       throw_unusable(c, name, i);
 }
 
-// Refs to the tensors of a list, without an allocation for few.
+// Refs to the tensors of a list. At most kMaxInputs need no allocation.
 class Pointers {
  public:
   explicit Pointers(std::span<const Tensor> x)
@@ -58,7 +58,8 @@ template <class Infer> auto inferred(const Call& c, const Infer& infer) {
   }
 }
 
-// Whether a recorder's rule will read input i: for the derivative in an input that is followed.
+// Whether the op's rule will read input i to compute the derivative with respect to an input that a recorder
+// follows.
 bool is_read_later(const Call& c, int i) {
   const Rule& rule = c.op.rule;
   if (!thread_state.innermost || !rule.keeps(i)) return false;
@@ -68,7 +69,8 @@ bool is_read_later(const Call& c, int i) {
   return false;
 }
 
-// The output takes the memory of a large temporary that has no other owner and that no rule will read.
+// Allocates the output, or reuses the memory of a large temporary that has no other owner and that no rule
+// will read.
 Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   if (c.op.forward.outputs == Outputs::may_overwrite)
     for (int i = 0; i < c.x.size() && i < 32; ++i) {
@@ -113,7 +115,7 @@ namespace {
 
 void run_observed(const Call& c, std::span<Tensor> y) { observe_kernel(c, y, run_kernel); }
 
-// A trace comes with an observer, so that one test is enough.
+// A trace always has an observer, so that the common case needs one test.
 void compute(const Call& c, std::span<Tensor> y) {
   if (!thread_state.observer) [[likely]]
     run_kernel(c, y);
@@ -123,9 +125,9 @@ void compute(const Call& c, std::span<Tensor> y) {
     run_observed(c, y);
 }
 
-// Outer recorders first: an inner accumulator computes tangents from the outputs, and these ops must come
-// later on an outer tape than the op itself. A recorder that throws leaves itself as it was; others forget
-// what they have recorded when the outputs end.
+// Outer recorders first: an inner accumulator computes tangents from the outputs, and an outer tape must
+// record these ops after the op itself. If a recorder throws, it is unchanged; other recorders drop the op
+// when its outputs end.
 void record_on(Recorder* r, const Call& c, std::span<Tensor> y) {
   if (r->outer()) record_on(r->outer(), c, y);
   r->record(c, y);
@@ -134,8 +136,8 @@ void record(const Call& c, std::span<Tensor> y) {
   if (thread_state.innermost && c.op.rule.kind != RuleKind::none) record_on(thread_state.innermost, c, y);
 }
 
-// Whether this is what most calls of small programs are: an elementwise op of a few numbers, of floating
-// point and all of one spec. Then nothing has to be inferred, broadcast or cut into parts.
+// Whether this is an elementwise op on few floating-point numbers whose operands all have one spec, as in
+// most calls of small programs. It then needs no inference, broadcasting or partitioning.
 bool is_simple(const Kernel& kernel, Refs x) {
   if (!kernel.loops || thread_state.observer || !x[0].defined()) return false;
   const detail::Block& first = *x[0].handle();
@@ -148,7 +150,7 @@ bool is_simple(const Kernel& kernel, Refs x) {
   return true;
 }
 
-// The output of such a call.
+// Runs a call for which is_simple holds.
 Tensor run_simple(const Call& c, unsigned temporaries) {
   const Tensor& x = c.x[0];
   Tensor y = temporaries && x.handle()->buffer ? output_for(c, x.spec(), temporaries) : allocate_like(x);
@@ -242,11 +244,11 @@ Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
   return execute({refs, static_cast<int>(x.size())}, {}, temporaries);
 }
 
-// A recorder or an observer may throw after the kernel has run, and must then find x as it was. An op on x
-// and x itself reads what it would overwrite.
+// x is not overwritten if a recorder or an observer could throw after the kernel has run, since x must then
+// be unchanged, nor if y is x, which the op reads.
 Tensor detail::updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand)) {
   if (thread_state.innermost || thread_state.observer || y.tensor() == &x) return op(x, y);
-  return op(std::move(x), y);   // takes the memory at most: x still refers to it
+  return op(std::move(x), y);   // the op may take the memory of x, but x still refers to it
 }
 
 std::string describe(const Call& c, std::string_view what) {

@@ -1,10 +1,10 @@
-// The kernel of a call alone: nothing is checked, recorded or observed.
+// Runs the kernel of a call, without checks, recording or observers.
 #pragma once
 #include "tapedeck/op.h"
 
 namespace tapedeck {
 
-/// Fills the outputs, which are allocated unless the kernel provides them.
+/// Computes the outputs y, which are allocated already unless the op has Outputs::own.
 void run_kernel(const Call& c, std::span<Tensor> y);
 
 }   // namespace tapedeck

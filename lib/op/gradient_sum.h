@@ -1,13 +1,13 @@
-// How a rule adds to the gradient that it is given.
+// Accumulation of gradient terms in rules.
 #pragma once
 #include "tapedeck/gradient.h"
 
 namespace tapedeck {
 
-/// a + b by the op add.
+/// Returns a + b, computed by the op add.
 Tensor sum_of(Gradient&& a, Tensor&& b);
 
-/// sum = sum + term, or term where sum is none.
+/// Adds term to sum; sets sum to term if sum is none.
 inline void add_to(Gradient& sum, Tensor term) {
   if (sum.defined()) [[unlikely]]
     sum = sum_of(std::move(sum), std::move(term));

@@ -1,6 +1,5 @@
-// IdMap: tensor id -> slot in a recorder. Open addressing. Erasing moves the following entries up instead of
-// leaving a mark, so after any number of insertions and erasures a search is as short as if there had been
-// none.
+// IdMap: maps tensor ids to slots of a recorder, by open addressing. Erasing shifts the following entries
+// back instead of leaving a tombstone, so searches do not become longer after many insertions and erasures.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -18,7 +17,7 @@ class IdMap {
       if (table_[i].id == 0) return -1;
     }
   }
-  /// After this, `more` insertions do not throw.
+  /// Guarantees that the next `more` insertions do not throw.
   void reserve(std::size_t more) {
     if (2 * (count_ + more) <= table_.size()) return;
     std::size_t size = table_.empty() ? 16 : table_.size();

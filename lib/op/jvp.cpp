@@ -1,5 +1,5 @@
 // In: a call and the tangents of its inputs. Out: the tangent of its output. A `partials` rule runs fused or
-// as ops, as its vjp does. The jvp of a linear or bilinear op is the op itself.
+// as ops, like its vjp. The jvp of a linear or bilinear op applies the op itself to tangents.
 #include "core/storage.h"
 #include "op/primitives.h"
 #include "op/rules.h"
@@ -14,7 +14,7 @@ Tensor jvp_by_ops(const PartialsRule& rule, const Call& c, Refs dx) {
   const NumberDType dtype(c.y[0].dtype());
   const int ndim = c.y[0].ndim();
   Tensor dy;
-  Shape front;   // of stacked tangents
+  Shape front;   // leading axes of stacked tangents
   for (int i = 0; i < rule.vjp.inputs; ++i) {
     if (!dx[i].defined()) continue;
     front = extra_of(dx[i], c.x[i].ndim());
@@ -24,7 +24,7 @@ Tensor jvp_by_ops(const PartialsRule& rule, const Call& c, Refs dx) {
   return broadcast_to(dy, behind(front, c.y[0].shape()));
 }
 
-// The terms of the inputs that have a tangent alone, since 0 · ∞ of another one would be NaN.
+// Sums the terms of only those inputs that have a tangent: for the others, 0 · ∞ would be NaN.
 Tensor jvp_of_some(const PartialsRule& rule, const Call& c, Refs dx) {
   const int n = rule.vjp.inputs;
   const Tensor* x[kMaxInputs];
@@ -44,7 +44,7 @@ Tensor jvp_of_some(const PartialsRule& rule, const Call& c, Refs dx) {
   return dy;
 }
 
-// The op on its inputs, with input i replaced.
+// Applies the op to its inputs, with input i replaced by dx.
 Tensor with_input(const Call& c, int i, const Tensor& dx) {
   std::vector<const Tensor*> x;
   for (int k = 0; k < c.x.size(); ++k)

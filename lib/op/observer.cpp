@@ -9,7 +9,7 @@ template <class F> void each_observer(const F& f) {
     f(*o);
 }
 
-// Calls begin for all observers, and at the end `end` for those for which begin returned.
+// Calls `begin` for all observers, and, when the scope ends, `end` for those whose `begin` has returned.
 template <class Begin, class End> class EventScope {
  public:
   EventScope(const Begin& begin, const End& end) : end_(end) {

@@ -1,5 +1,5 @@
-// Observer: sees every op and every rule of its thread, to debug or to measure. While a thread has none,
-// thread_state.observer is null and nothing here is called.
+// Observer: is notified of every op and every rule of its thread, for debugging and profiling. While a thread
+// has no observer, thread_state.observer is null and nothing here is called.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,32 +15,32 @@ namespace detail {
 struct VariableCell;
 }
 
-/// Where an op was recorded: the scopes, and the calls that led there, innermost first.
+/// Where an op was recorded: the open scopes, and the call stack, innermost call first.
 struct Origin {
-  std::uint64_t id;   // of the op's first tracked output
+  std::uint64_t id;   // of the first tracked output of the op
   std::string scopes;
   std::vector<void*> calls;
 };
 
 /// One run of an op or of a rule.
 struct Event {
-  std::string_view name;   // of the op, for users
+  std::string_view name;   // the name of the op as users know it
   const Call& call;
-  bool backward;          // the op's rule runs, not the op
-  const Origin* origin;   // of a rule: where its op was recorded, or null
-  // Of a rule: the tape whose pass runs it, and the id of its op's first tracked output.
+  bool backward;          // the rule of the op runs, not the op
+  const Origin* origin;   // for a rule: where its op was recorded; may be null
+  // For a rule: the tape whose backward pass runs it, and the id of the first tracked output of its op.
   const Recorder* tape = nullptr;
   std::uint64_t id = 0;
 };
 
-/// What a replay of a compiled function runs at once, such as a group of ops, or all of the replay, in which
-/// these are.
+/// A step of the replay of a compiled function, such as a group of ops; or, with `whole`, the entire replay,
+/// in which its steps are nested.
 struct ReplayedStep {
   std::string name;
-  bool whole = false;                   // the replay
-  std::int64_t read = 0, written = 0;   // bytes that it is known to read from memory, and to write there
-  Spec first = {};                      // of what it writes
-  const void* program = nullptr;        // of a replay: tells those of one name apart
+  bool whole = false;                   // the entire replay
+  std::int64_t read = 0, written = 0;   // known bytes of memory traffic
+  Spec first = {};                      // of the first result
+  const void* program = nullptr;        // of a replay: distinguishes programs of the same name
 };
 
 class Observer {
@@ -51,43 +51,45 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   Observer* outer() const { return outer_; }
 
-  /// An event begins and ends, also by an exception. Events nest.
+  /// Called when an event begins and ends, even if it ends by an exception. Events nest.
   virtual void begins(const Event&) {}
   virtual void ends(const Event&) noexcept {}
-  /// An op has its outputs, and is not recorded yet. May throw.
+  /// Called when the outputs of an op are computed, before it is recorded. May throw.
   virtual void computed(const Event&, std::span<const Tensor>) {}
-  /// A rule has its cotangents, and then its gradients. May throw.
+  /// Called with the cotangents before a rule runs, and with the gradients after it. May throw.
   virtual void before_rule(const Event&, std::span<const Gradient>) {}
   virtual void after_rule(const Event&, std::span<const Gradient>) {}
-  /// A variable is read; value is the tensor that this read returns.
+  /// Called when a variable is read; value is the tensor that the read returns.
   virtual void read(const detail::VariableCell&, const Tensor& /*value*/) {}
-  /// Whether compiled functions may be replayed under it. It sees their steps, and not the ops.
+  /// Whether compiled functions may be replayed under this observer, which is then notified of steps instead
+  /// of ops.
   virtual bool sees_replays() const { return false; }
-  /// A replay, or a step of it, begins and ends, also by an exception.
+  /// Called when a replay or a step of it begins and ends, even if it ends by an exception.
   virtual void step_begins(const ReplayedStep&) {}
   virtual void step_ends() noexcept {}
-  /// Where the thread is, for a tape to store with the op whose first output has this id. Null: not wanted.
+  /// The current position of the thread, for a tape to store with the op whose first output has this id; null
+  /// if the observer does not need it.
   virtual std::shared_ptr<const Origin> origin(std::uint64_t) const { return nullptr; }
 
  private:
   Observer* outer_;
 };
 
-// Each calls the functions above for all observers of the thread.
+// Each of the following calls the member functions above for all observers of the thread.
 
-/// Runs the kernel of a call.
+/// Runs the kernel of a call, with the events of an op.
 void observe_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
-/// For a call whose outputs exist already.
+/// Reports a call whose outputs exist already.
 void observe_computed(std::string_view name, const Call& c, std::span<const Tensor> y);
 void observe_read(const detail::VariableCell& cell, const Tensor& value);
-/// Runs a rule, which uses up dy and fills dx.
+/// Runs a rule, which consumes dy and fills dx.
 void observe_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx,
                   const std::function<void()>& rule);
-/// Runs a replay or a step of it.
+/// Runs a replay or a step of it, with its events.
 void observe_step(const ReplayedStep& step, const std::function<void()>& run);
 /// Whether the thread has an observer that must see ops.
 bool must_see_ops();
-/// The first origin that an observer gives, or null.
+/// The first origin that an observer returns, or null.
 std::shared_ptr<const Origin> observe_origin(std::uint64_t id);
 
 }   // namespace tapedeck

@@ -1,6 +1,6 @@
-// The ops that dispatch, rules and tapes are made of, and the only ones that lib/op and lib/tape may call.
-// Their tables lie in lib/ops; their documentation and default arguments are in tapedeck/ops. Factories such
-// as zeros are no ops: they are in tapedeck/tensor.h.
+// The ops that dispatch, rules and tapes use, which are the only ones that lib/op and lib/tape may call.
+// Their tables are in lib/ops; their documentation and default arguments are in tapedeck/ops. Factories such
+// as zeros are not ops; they are in tapedeck/tensor.h.
 #pragma once
 #include <span>
 #include <vector>

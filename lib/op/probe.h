@@ -1,6 +1,6 @@
-// Probe: an argument of a partial at compile time. Its type tells which arguments a value was computed from,
-// so the type of a partial's result tells what the partial reads. A function that partials call needs an
-// overload here.
+// Probe: an argument of a partial at compile time. Its type encodes which arguments a value was computed
+// from, so the type of a partial's result encodes which arguments the partial reads. Every function that
+// partials call needs an overload here.
 #pragma once
 #include <type_traits>
 
@@ -15,10 +15,10 @@ template <unsigned A> inline constexpr unsigned probe_reads<Probe<A>> = A;
 
 template <class T> inline constexpr bool kIsProbe = false;
 template <unsigned A> inline constexpr bool kIsProbe<Probe<A>> = true;
-/// Probes, and numbers among them.
+/// Arguments that are Probes or numbers, at least one of them a Probe.
 template <class... X>
 concept Probed = (kIsProbe<X> || ...) && ((kIsProbe<X> || std::is_arithmetic_v<X>)&&...);
-/// What was computed from all of these.
+/// The type of a value that was computed from all of these.
 template <class... X> using Joined = Probe<(probe_reads<X> | ...)>;
 
 template <class A, class B>

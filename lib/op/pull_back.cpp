@@ -1,4 +1,4 @@
-// In: a call, its cotangents. Out: gradients by the rule's vjp, which sees complex values conjugated.
+// In: a call and its cotangents. Out: gradients, by the rule's vjp on the conjugates of complex values.
 #include "op/pull_back.h"
 
 #include "core/storage.h"
@@ -10,7 +10,7 @@
 namespace tapedeck {
 namespace {
 
-// Values that were not saved are undefined or shape-only.
+// Tensors that were not saved are undefined or shape-only.
 bool has_complex_values(const Tensor& x) { return x.defined() && is_complex(x.dtype()) && x.has_values(); }
 bool any_complex_values(Refs x) {
   for (int i = 0; i < x.size(); ++i)
@@ -18,7 +18,7 @@ bool any_complex_values(Refs x) {
   return false;
 }
 
-// Whether one is complex or of a dtype for storage.
+// Whether any tensor is complex or has a storage dtype.
 bool any_special(Refs x) {
   static_assert(DType::c64 < DType::c128 &&
                 !is_computed(static_cast<DType>(static_cast<int>(DType::c128) + 1)));
@@ -28,7 +28,7 @@ bool any_special(Refs x) {
   return any;
 }
 
-// A list of tensors with the conjugates of those that are complex.
+// A list of tensors in which the complex ones are replaced by their conjugates.
 class Conjugated {
  public:
   explicit Conjugated(Refs x) {
@@ -61,15 +61,16 @@ void run_rule(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     c.op.rule.vjp(c, dy, dx);
 }
 
-// By the ops of the rule; as an action where the rule reads numbers of what it is given. Results then are
-// tensors of their own: the rule may have returned one that it was given, and another in the next call.
+// Records the ops of the rule, or, if the rule reads numbers of its inputs, the whole rule as an action. The
+// results of an action are new tensors: the rule may return one of its arguments, and another one in the next
+// call.
 [[gnu::noinline]] void pull_back_recorded(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   std::vector<Tensor> given;
   const auto add = [&](std::span<const Gradient> list) {
     for (const Gradient& g : list)
       given.push_back(g.is_dense() ? g.tensor() : Tensor());
   };
-  const bool adds = c.op.rule.adds && !c.op.rule.by_partials();   // to gradients that there are
+  const bool adds = c.op.rule.adds && !c.op.rule.by_partials();   // the rule adds to gradients in dx
   given.reserve(dy.size() + dx.size());
   add(dy);
   if (adds) add(dx);

@@ -1,4 +1,4 @@
-// In: a rule and what it was called with. Out: an action of the tensors among that.
+// In: a rule and its arguments. Out: an action whose operands are the tensors among the arguments.
 #include "op/recorded_rule.h"
 
 #include <optional>
@@ -9,16 +9,16 @@
 namespace tapedeck {
 namespace {
 
-// A list of tensors, of which some are shape-only or undefined.
+// The layout of a list of tensors, of which some are shape-only or undefined.
 class Frame {
  public:
-  /// Those that are there and are read go into `tensors`, too.
+  /// Appends x to the layout, and to `tensors` if it has values that are read.
   void add(const Tensor& x, bool is_read, std::vector<Tensor>& tensors) {
     const bool here = is_read && x.defined() && x.has_values();
     if (here) tensors.push_back(x);
     places_.push_back({here, x.defined() && !here ? std::optional(x.spec()) : std::nullopt});
   }
-  /// The list with other tensors in the places of those that were there.
+  /// The list, with these tensors in place of those that had values.
   std::vector<Tensor> with(std::span<const Tensor> tensors) const {
     std::vector<Tensor> all;
     auto next = tensors.begin();
@@ -35,8 +35,8 @@ class Frame {
   std::vector<Place> places_;
 };
 
-// Whether the rule is a function of the user's among the attributes, which is given shapes of inputs and
-// outputs alone: what it reads beside the cotangents, it refers to by itself.
+// Whether the rule is a user's function that the attributes hold. Such a function receives cotangents, and
+// only the shapes of inputs and outputs; it captures any other tensor that it reads.
 bool is_function(const Call& c) {
   const Rule& rule = c.op.rule;
   return rule.kind == RuleKind::custom && !rule.reads_x && !rule.reads_y && c.raw_attrs.type &&

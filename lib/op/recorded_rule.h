@@ -1,4 +1,4 @@
-// A rule as one action of a function that is recorded.
+// Records a rule as one action of a compiled function.
 #pragma once
 #include <functional>
 
@@ -6,9 +6,10 @@
 
 namespace tapedeck {
 
-/// A rule that is given these cotangents or tangents and returns gradients or tangents, some undefined.
+/// Runs a rule on the given cotangents or tangents, and returns gradients or tangents, of which some may be
+/// undefined.
 using RuleAction = std::function<std::vector<Tensor>(const Call& c, std::span<const Tensor> given)>;
-/// Adds it to the recording: for what c and `given` say, it has returned `results`.
+/// Adds `rule` to the recording as an action; called with c and `given`, it has returned `results`.
 void record_rule(const Call& c, std::span<const Tensor> given, std::span<const Tensor> results,
                  RuleAction rule);
 

@@ -1,5 +1,5 @@
-// The thread's stack of recorders, the slots of tensors, and how the end of a tensor reaches its recorders,
-// on this thread or another.
+// The thread's stack of recorders, the slots of tensors, and the reporting of a tensor's end to its
+// recorders, on this thread and on others.
 #include "op/recorder.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace tapedeck {
 
-// Every recorder of the process, for tensors that end on a thread other than their recorder's. Guarded by
-// rare_lock.
+// All recorders of the process, for tensors that end on another thread than that of their recorder. Guarded
+// by rare_lock.
 struct RecorderRegistry {
   std::vector<Recorder*> all;
   std::atomic<std::uint32_t> count{0};
@@ -18,8 +18,7 @@ struct RecorderRegistry {
 
   RecorderRegistry() { set_tensor_end_hook(Recorder::tensor_ended); }
 
-  // Where there is no memory for the queue, a recorder does not free what it has saved for the tensor before
-  // its own end.
+  // If there is no memory for the queue, a recorder keeps what it has saved for the tensor until its own end.
   void queue_on_other_threads(const detail::Block& b, const ThreadState& here) noexcept try {
     const std::uint64_t tape = b.tape.load(std::memory_order_relaxed);
     const bool mapped = b.mapped.load(std::memory_order_relaxed);
@@ -34,7 +33,7 @@ struct RecorderRegistry {
 
 namespace {
 
-// Never destroyed: tensors may end while the process does.
+// Never destroyed: tensors may end during the destruction of static objects.
 RecorderRegistry& registry() {
   static RecorderRegistry& r = *new RecorderRegistry;
   return r;
@@ -123,8 +122,8 @@ void Recorder::leave() noexcept {
   }
 }
 
-// The first recorder takes the fields of the block. It needs no entry in the map unless others could look for
-// the tensor, or for a copy that another one has saved.
+// The first recorder that tracks a tensor uses the fields of its block. It needs no entry in its map unless
+// the thread has other recorders, which could look for the tensor or for a saved copy of it.
 void Recorder::assign_slot(const Tensor& x, std::int32_t slot) noexcept {
   detail::Block* b = x.handle();
   std::uint64_t none = 0;
@@ -142,7 +141,7 @@ void Recorder::drop_slot(const Tensor& x) noexcept {
   map_.erase(b->id);
 }
 
-// A new serial number makes all blocks with the old one unknown at once.
+// Under a new serial number, the recorder no longer finds any block with the old one.
 void Recorder::drop_all_slots() noexcept {
   const std::lock_guard lock(rare_lock);
   ended_queue_.clear();
@@ -163,7 +162,7 @@ void Recorder::drain_ended_queue() {
   }
 }
 
-// Recorders that entered inside the scope and are still there at its end go on recording, inside of those
+// Recorders that have entered inside the scope and have not left by its end continue to record, inside those
 // that were suspended.
 RecordingScope::RecordingScope(Recorder* innermost)
     : suspended(std::exchange(thread_state.innermost, innermost)),

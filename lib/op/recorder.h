@@ -1,9 +1,9 @@
-// Recorder: a tape or a forward accumulator, which sees every op of its thread while it is on the thread's
-// stack.
+// Recorder: base class of tapes and forward accumulators. A recorder is notified of every op of its thread
+// while it is on the thread's stack of recorders.
 //
-// How recorders find a tensor. The first five columns are fields of detail::Block; every recorder has a
-// serial number, and 0 is none. A recorder whose serial is in `tape` finds the tensor by `slot`; every other
-// one looks the id up in its own map, but only where `mapped` is set.
+// How recorders find a tensor. The first five columns are fields of detail::Block. Every recorder has a
+// serial number; 0 means none. The recorder whose serial is in `tape` finds the tensor by `slot`; every other
+// one looks up the id in its own map, but only if `mapped` is set.
 //
 //   tape     slot    mapped  saved  copies  state
 //   0        unset   false   false  n       untracked; its end is reported to nobody
@@ -15,10 +15,10 @@
 //   0        unset   true    true   0       saved copy that is found by the id alone, since the slot of its
 //                                           original may end before the copy (slot_outlives_copies)
 //
-// `copies` counts the saved copies made of a tensor, so that an accumulator that starts to track it later
-// knows how many ends to expect. A saved copy has the id of its original. Its end does not end the original:
-// it reaches copy_ended, all other ends reach `ended`. The slot that stands for a variable is that of a
-// shape-only tensor with `saved` unset.
+// A tensor ends when its last handle is destroyed. `copies` counts the saved copies of a tensor, so that an
+// accumulator that starts to track it later knows how many ends to expect. A saved copy has the id of its
+// original; its end is reported by copy_ended, every other end by `ended`. A variable is tracked by the slot
+// of a shape-only tensor with `saved` unset.
 #pragma once
 #include <atomic>
 
@@ -37,23 +37,23 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Called after each op. An exception leaves the recorder as it was.
+  /// Called after each op. Must have no effect if it throws.
   virtual void record(const Call& call, std::span<Tensor> y) = 0;
   virtual bool tracks(const Tensor& x) const = 0;
-  /// Whether it starts to track every trainable input of an op.
+  /// Whether the recorder starts to track every trainable input of an op.
   virtual bool watches_all() const { return false; }
-  /// Called when a variable is read; value is the tensor that this read returns.
+  /// Called when a variable is read; value is the tensor that the read returns.
   virtual void read(detail::VariableCell&, Tensor& /*value*/) {}
-  /// The last handle to a tracked tensor is gone, apart from saved copies.
+  /// Called when the last handle of a tracked tensor is destroyed; saved copies do not count.
   virtual void ended(std::int32_t slot) noexcept = 0;
-  /// A tape saves a copy of a tracked tensor; such a copy ends. Rules may use the copy after the tensor has
-  /// ended.
+  /// Called when a tape saves a copy of a tracked tensor, and when such a copy ends. Rules may use the copy
+  /// after the tensor has ended.
   virtual void copied(std::int32_t) noexcept {}
   virtual void copy_ended(std::int32_t) noexcept {}
-  /// Whether it keeps a tensor's slot until all copies have ended.
+  /// Whether the recorder keeps a tensor's slot until all saved copies have ended.
   virtual bool counts_copies() const { return false; }
 
-  /// Push this recorder on the thread's stack; remove it from there.
+  /// enter() pushes this recorder on the thread's stack; leave() removes it.
   void enter();
   void leave() noexcept;
   bool entered() const { return entered_; }
@@ -70,20 +70,21 @@ class Recorder {
  protected:
   Recorder();
   ~Recorder();
-  /// From here on no end of a tensor is reported to this recorder.
+  /// After this call, no end of a tensor is reported to this recorder.
   void retire() noexcept;
-  /// Whether the thread has no other recorder: a tensor that nobody tracks yet then needs no entry in the
+  /// Whether the thread has no other recorder. A tensor that is not tracked yet then needs no entry in the
   /// map.
   bool alone() const { return thread_->alive_count == 1; }
-  /// After this, n calls of assign_slot do not throw.
+  /// Guarantees that the next n calls of assign_slot do not throw.
   void reserve_ids(std::size_t n) { map_.reserve(n); }
-  /// x must not have a slot here yet.
+  /// Precondition: x has no slot in this recorder.
   void assign_slot(const Tensor& x, std::int32_t slot) noexcept;
   void drop_slot(const Tensor& x) noexcept;
   /// Drops the slot of a tensor that has ended.
   void drop_id(std::uint64_t id) noexcept { map_.erase(id); }
   void drop_all_slots() noexcept;
-  /// Whether the first recorder that tracked x keeps its slot at least as long as copies that this one saves.
+  /// Whether the first recorder that tracked x keeps the slot of x at least as long as the copies that this
+  /// recorder saves.
   bool slot_outlives_copies(const Tensor& x) const noexcept;
   /// Calls copied() of all recorders of the thread that track x.
   void notify_copied(const Tensor& x) noexcept;
@@ -98,7 +99,7 @@ class Recorder {
   friend struct RecordingScope;
   struct EndedTensor {
     std::uint64_t id;
-    std::int32_t slot;   // -1: look the id up
+    std::int32_t slot;   // -1: to be looked up by id
   };
   static void tensor_ended(const detail::Block& block) noexcept;
   void drain_ended_queue();
@@ -106,25 +107,25 @@ class Recorder {
   Recorder* outer_ = nullptr;
   bool entered_ = false, alive_ = false;
   std::uint64_t serial_;
-  IdMap map_;   // slots of tensors that another recorder tracked first, or that others may look for
+  IdMap map_;   // of tensors that another recorder tracked first, or that others may look up
   Recorder* next_alive_ = nullptr;
   ThreadState* thread_ = nullptr;
-  std::vector<EndedTensor> ended_queue_;   // on other threads; guarded by rare_lock
+  std::vector<EndedTensor> ended_queue_;   // tensors that ended on other threads; guarded by rare_lock
   std::atomic<bool> ended_pending_{false};
 };
 
-/// For a scope, only `innermost` and the recorders around it see ops.
+/// Scope in which only `innermost` and the recorders around it are notified of ops.
 struct RecordingScope {
   explicit RecordingScope(Recorder* innermost);
   ~RecordingScope();
   RecordingScope(const RecordingScope&) = delete;
 
-  Recorder* suspended;   // the stack as it was, which records again after the scope
+  Recorder* suspended;   // the former stack, which is restored after the scope
   Recorder* base;        // the innermost recorder at the start of the scope
   RecordingScope* around;
 };
 
-/// Shows a call whose outputs exist already to observers, under this name, and to recorders.
+/// Reports a call whose outputs exist already to observers, under this name, and to recorders.
 void record_computed(const Call& c, std::span<Tensor> y, std::string_view name);
 
 /// Whether a recorder on the stack tracks x.
@@ -133,7 +134,7 @@ inline bool tracked(const Tensor& x) {
     if (r->tracks(x)) return true;
   return false;
 }
-/// Whether one tracks x, or will as soon as an op takes it.
+/// Whether a recorder on the stack tracks x, or will track it as soon as x is an input of an op.
 inline bool followed(const Tensor& x) {
   if (tracked(x)) return true;
   for (Recorder* r = thread_state.innermost; r; r = r->outer())

@@ -1,5 +1,6 @@
-// In: a call and its cotangent. Out: the cotangents of its inputs. A `partials` rule runs fused over vectors;
-// it runs as ops where the derivative itself is recorded, cotangents are stacked or numbers are complex.
+// In: a call and its cotangent. Out: the cotangents of its inputs. A `partials` rule runs fused, in one loop
+// over SIMD vectors. It runs as ops if the derivative itself is recorded, the cotangents are stacked, or the
+// numbers are complex.
 #include "op/rules.h"
 
 #include "core/storage.h"
@@ -38,11 +39,11 @@ void run_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, c
 
 namespace {
 
-// Whether the gradient of input i is sparse with the rows of dy: the input has the output's shape, and its
-// partial reads nothing but tensors of rank 0.
+// Whether the gradient of input i is sparse, with the same rows as dy: the input has the shape of the output,
+// and its partial reads only tensors of rank 0.
 bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, int i) {
   if (c.x[i].defined() && c.x[i].shape() != dy.dense_shape)
-    return false;   // an input that was not saved is of the output's shape
+    return false;   // an input that was not saved has the shape of the output
   const unsigned read = c.op.rule.partial_reads[i];
   if (read >> kMaxInputs & 1) return false;
   for (int k = 0; k < rule.vjp.inputs; ++k)
@@ -50,7 +51,8 @@ bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy
   return true;
 }
 
-// Computes the gradients that need no dense dy. Returns the inputs whose gradients are still wanted.
+// Computes the gradients that do not need a dense dy. Returns the inputs whose gradients are still wanted, as
+// bits.
 std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const IndexedSlices& dy,
                             std::span<Gradient> dx) {
   const NumberDType dtype(dy.values.dtype());
@@ -63,14 +65,14 @@ std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const Index
   return wanted & ((std::uint64_t{1} << rule.vjp.inputs) - 1);
 }
 
-// The first of `inputs` that is the same tensor as input i, or i.
+// The first of `inputs` (bits) that is the same tensor as input i, or i.
 int twin_of(Refs x, int i, unsigned inputs) {
   for (int k = 0; k < i; ++k)
     if ((inputs >> k & 1) && x[k].defined() && x[i].defined() && x[k].id() == x[i].id()) return k;
   return i;
 }
 
-// The vjp as ops, or as the one op of a recorded pass.
+// Runs the vjp as ops, or as one op by `pass`.
 void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::span<Gradient> dx,
                 RecordedPass pass) {
   constexpr std::int64_t large = 1 << 14;   // elements: fewer stay in the caches from one op to the next
@@ -88,10 +90,11 @@ void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::
     if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
 }
 
-// The vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, some
-// undefined. A gradient of partial 1 is dy itself, or sums of it; others of broadcast inputs are summed in
-// the pass, or by the op sum. A dy without another owner becomes the first gradient of its shape. What dx has
-// already, or another input that is the same tensor, is added to in the pass.
+// Runs the vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, of
+// which some are undefined. If a partial is 1, the gradient is dy, summed over broadcast axes. Other
+// gradients of broadcast inputs are summed in the pass, or by the op sum. If dy has no other owner, its
+// memory is reused for the first gradient of its shape. Gradients already in dx, and that of an earlier input
+// that is the same tensor, are accumulated in the pass.
 void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const Tensor* const* x, Refs inputs,
                std::span<Gradient> dx) {
   const int n = rule.vjp.inputs;
@@ -130,7 +133,7 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
                                                   : unbroadcast(out[i], x[i]->shape(), dy.shape()));
 }
 
-// By ops, of f32, so that the gradient is rounded once.
+// Runs the vjp as ops in f32, so that the gradient is rounded once.
 void vjp_of_half(const Call& c, std::uint64_t wanted, const Tensor& dy, std::span<Gradient> dx) {
   Gradient cotangent(dy);
   pull_back_widened({.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = c.y, .wanted = wanted},
@@ -148,7 +151,8 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   }
   const Tensor dy = std::move(cotangent).dense();
   const int n = rule.vjp.inputs;
-  const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;   // what was not saved is of dy's shape
+  // Tensors that were not saved have the shape of dy.
+  const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;
   const Tensor* x[kMaxInputs];
   for (int i = 0; i < n; ++i)
     x[i] = call.x[i].defined() ? &call.x[i] : y;
@@ -170,7 +174,7 @@ Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
 
 Tensor unbroadcast(const Tensor& dx, const Shape& x, const Shape& y) {
   if (x == y) return dx;
-  std::vector<int> axes;   // from the end
+  std::vector<int> axes;   // counted from the end
   for (int d = 1; d <= y.ndim(); ++d) {
     const std::int64_t extent = d <= x.ndim() ? x[x.ndim() - d] : 1;
     if (extent == 1 && (y[y.ndim() - d] != 1 || d > x.ndim())) axes.push_back(-d);

@@ -1,10 +1,10 @@
-// partials(…): the rule of an elementwise op, from one generic lambda for each input: the derivative, as a
-// function of the inputs, then of the output if it takes one more argument:
+// partials(…): the rule of an elementwise op, given by one generic lambda per input. The lambda returns the
+// partial derivative as a function of the inputs and, if it has one more parameter, the output:
 //   [](auto x) { return 1 / x; }         reads the input, which tapes then save
 //   [](auto, auto y) { return y; }       reads the output, which tapes then save
 //   [](auto, auto) { return 1; }         reads neither: tapes save nothing
-// Called on Probes the lambda tells what it reads; on vectors it makes the fused vjp and jvp; on Tensors it
-// makes the vjp as ops, which other recorders see.
+// The lambda is called with Probes to determine what it reads; with SIMD vectors in the fused vjp and jvp;
+// and with Tensors where the vjp runs as ops, so that recorders see them.
 #pragma once
 #include "core/thread_state.h"
 #include "kernels/elementwise/vjp.h"
@@ -12,12 +12,12 @@
 #include "tapedeck/op.h"
 
 namespace tapedeck {
-/// x · c. Partials call it for a number c that f32 cannot represent, which must not become f32 first.
+/// x · c, for partials with a number c that f32 cannot represent and that must not be rounded to f32.
 Tensor times(const Tensor& x, double c);
 
 namespace detail {
 
-/// dy · p as an op; as no op or a negation where p is 1 or -1.
+/// dy · p by ops; p = 1 takes no op, and p = -1 a negation.
 Tensor product(const Tensor& dy, const Tensor& p);
 Tensor product(const Tensor& dy, double p);
 
@@ -42,7 +42,7 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
     else
       return F{}(x...);
   }
-  /// The partial on vectors. One that is a plain number becomes a vector.
+  /// The partial on vectors; a plain number is broadcast to a vector.
   template <class V> static V at(const Same<I, V>&... x, const V& y) {
     const auto p = of<V>(x..., y);
     if constexpr (std::is_arithmetic_v<std::remove_const_t<decltype(p)>>)
@@ -50,7 +50,7 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
     else
       return p;
   }
-  /// dy times the partial, on tensors.
+  /// dy · partial, on tensors.
   static Tensor times(const Call& c, const Tensor& dy) {
     const auto p = of<Tensor>(c.x[I]..., c.y[0]);
     if constexpr (std::is_same_v<std::decay_t<decltype(p)>, Tensor>)
@@ -58,7 +58,7 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
     else
       return product(dy, static_cast<double>(p));
   }
-  /// 1 or -1 where the partial is that number, so that the gradient is dy or -dy; else 0.
+  /// 1 or -1 if the partial is that number, so that the gradient is dy or -dy; otherwise 0.
   static constexpr int sign() {
     if constexpr (read != 0)
       return 0;
@@ -78,25 +78,26 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
   }
 };
 
-/// What differs between the rules of two ops, so that the code that runs them is in rules.cpp once.
+/// The op-specific data of a `partials` rule; the code that runs it is common to all ops, in rules.cpp.
 struct PartialsRule {
   kernels::VjpKernel vjp;
   const kernels::MapKernel* jvp;
-  unsigned ones;   // bit i: the partial of input i is the number 1
-  Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);   // recorded
+  unsigned ones;   // bit i: the partial with respect to input i is the number 1
+  Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);   // dy · partial by ops
 };
 
-/// Whether a recorder follows the derivative itself, by dy or by what the rule reads.
+/// Whether a recorder tracks dy, or a tensor that the rule reads, and so the derivative has to be recorded.
 bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy);
 
-/// kernels::run_vjp of the op, outside of an op, which a trace is told of.
+/// Runs kernels::run_vjp for the op. It is not itself an op, so it reports to the thread's trace.
 void run_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
              const Tensor& y, const Tensor* dx, unsigned adds);
 
-/// A vjp that is one op where it is recorded. Puts the gradients of the wanted inputs, of dy's shape, in dx,
-/// which has nothing yet; of inputs that are one tensor the first gets the sum. False: it did nothing.
+/// A vjp that is recorded as one op. Sets dx, whose elements are undefined before, to the gradients of the
+/// wanted inputs, in the shape of dy. If a tensor is several inputs, the first of these gets the sum. Returns
+/// false, without any effect, if it does not apply.
 using RecordedPass = bool (*)(const Call& c, const Tensor& dy, Tensor* dx);
-/// The pass is taken for large cotangents that are neither stacked nor complex, and may be null.
+/// `pass` may be null; it is used for large cotangents that are neither stacked nor complex.
 void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx,
                      RecordedPass pass = nullptr);
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx);
@@ -109,7 +110,8 @@ template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_
                       ((Partial<F, n>::sign() == 1 ? 1u << I : 0u) | ...),
                       {Partial<F, n>::times...}};
 }
-/// What a partial of n inputs reads, as in Rule::partial_reads, where bit kMaxInputs is the output.
+/// Converts the bits that a partial of n inputs reads to the form of Rule::partial_reads, where bit
+/// kMaxInputs is the output.
 template <unsigned n> constexpr std::uint8_t partial_reads(unsigned read) {
   return static_cast<std::uint8_t>((read & ((1u << n) - 1)) | (read >> n & 1) << kMaxInputs);
 }
@@ -118,7 +120,7 @@ inline constexpr PartialsRule kPartials = partials_rule(std::index_sequence_for<
 
 }   // namespace detail
 
-/// The rule of an elementwise op: one partial for each input.
+/// The rule of an elementwise op, from one partial per input.
 template <class... F> constexpr Rule partials(F...) {
   static_assert(sizeof...(F) <= kernels::kFusedInputs && kernels::kFusedInputs == kMaxInputs);
   constexpr unsigned n = sizeof...(F), read = detail::kPartials<F...>.vjp.read;
@@ -137,7 +139,8 @@ template <class... F> constexpr Rule partials(F...) {
                 std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }
 
-/// While it lives, numbers without a tensor beside them are of this dtype: that of the rule that runs as ops.
+/// Scope in which operands that are plain numbers have this dtype if no operand is a tensor. Rules that run
+/// as ops set the dtype of their cotangent.
 class NumberDType {
  public:
   explicit NumberDType(DType t) : saved_(std::exchange(thread_state.number_dtype, t)) {}
@@ -148,10 +151,10 @@ class NumberDType {
   std::optional<DType> saved_;
 };
 
-/// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes
-/// count from the end, so leading axes of stacked cotangents stay.
+/// Sums dx, which has the shape of the first output, over the axes along which input i was broadcast. Axes
+/// are counted from the end, so leading axes of stacked cotangents are kept.
 Tensor unbroadcast(const Call& c, const Tensor& dx, int i);
-/// The same for an input of shape x that was broadcast to y.
+/// Likewise for an input of shape x that was broadcast to shape y.
 Tensor unbroadcast(const Tensor& dx, const Shape& x, const Shape& y);
 
 }   // namespace tapedeck

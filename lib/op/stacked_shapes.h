@@ -1,4 +1,4 @@
-// Shapes of stacked tangents and cotangents, which have further axes in front.
+// Shapes of stacked tangents and cotangents, which have additional leading axes.
 #pragma once
 #include "op/primitives.h"
 #include "tapedeck/tensor.h"
@@ -10,16 +10,16 @@ inline Shape behind(Shape front, const Shape& rest) {
     front.push_back(d);
   return front;
 }
-/// The axes that t has in front of its last `ndim`.
+/// The extents of t's axes before its last `ndim` axes.
 inline Shape extra_of(const Tensor& t, int ndim) {
   return Shape(t.shape().dims().first(static_cast<std::size_t>(t.ndim() - ndim)));
 }
-/// `shape` behind the axes that t has in front of its last `ndim`.
+/// `shape`, preceded by the extents of t's axes before its last `ndim` axes.
 inline Shape behind_extra(const Tensor& t, int ndim, const Shape& shape) {
   return behind(extra_of(t, ndim), shape);
 }
-/// The tangent of a tensor of `ndim` axes, for an op that broadcasts this tensor to `to` axes. Axes of
-/// stacked tangents stay in front of those that broadcasting adds.
+/// Reshapes dx, the tangent of a tensor of rank `ndim`, for an op that broadcasts this tensor to rank `to`:
+/// axes of extent 1 are inserted after the leading axes of stacked tangents.
 inline Tensor aligned(const Tensor& dx, int ndim, int to) {
   if (dx.ndim() == ndim || ndim >= to) return dx;
   Shape shape = extra_of(dx, ndim);
