@@ -1,11 +1,12 @@
-// Branches. In: operands and the function that was chosen. Out: its results, connected with every operand.
+// Branches. In: operands and the chosen function. Out: its results, with a gradient with respect to every
+// operand.
 //
-// The ops of the function are recorded as they run. Operands that it does not use must get zero gradients.
-// Two ops provide them: `enter` gives the function copies of the operands, and a token, which is an empty
-// tensor; `leave` returns the function's results and takes the token as an input. So the gradient of any
-// result reaches `enter` through the token, and its rule makes zeros for operands whose copies got no
-// gradient. These gradients are piecewise constant in the operands, so higher derivatives are zeros, too,
-// even of a branch that is linear.
+// The ops of the function are recorded as they run. Operands that it does not use must get zero gradients, by
+// two ops: `enter` returns copies of the operands for the function, and a token, which is an empty tensor;
+// `leave` returns the results of the function, and has the token as an additional input. The gradient of any
+// result therefore reaches `enter` through the token, and the rule of `enter` returns zeros for operands
+// whose copies received no gradient. The gradients are recorded as piecewise constant in the operands, so
+// that higher derivatives are zeros rather than none, even if the branch is linear.
 #include "core/format.h"
 #include "core/host_view.h"
 #include "core/storage.h"
@@ -21,7 +22,7 @@ namespace {
 
 const Spec kToken = {DType::f32, {0}};
 
-// Zeros of this spec, with the leading stacking axes of g, a gradient of a tensor of that rank.
+// Zeros of this spec, preceded by the stacking axes of g, which is a gradient of a tensor of rank `rank`.
 Tensor zeros_beside(const Gradient& g, int rank, const Spec& spec) {
   return zeros(g.is_dense() ? behind_extra(g.tensor(), rank, spec.shape) : spec.shape, spec.dtype);
 }
@@ -44,7 +45,7 @@ constexpr Rule rule_of(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp) {
   return rule;
 }
 
-// The gradient of an operand as a function of the operand; slices stay as they are.
+// The gradient g of an operand, recorded as piecewise constant in the operand; slices are returned unchanged.
 Gradient piecewise_in(const Gradient& g, const Tensor& x) {
   if (!g.is_dense()) return g;
   return piecewise_in(g.tensor(), x);
@@ -120,7 +121,7 @@ std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& 
   for (std::size_t i = 0, k = 0; k < inputs.size(); ++i)
     if (arguments[i].defined() && arguments[i].id() == inputs[k].id()) arguments[i] = std::move(copies[k++]);
   std::vector<Tensor> results = f(arguments);
-  if (!tracked(token)) return results;   // recorded by an accumulator only
+  if (!tracked(token)) return results;   // only accumulators record
   std::vector<Tensor> defined;
   for (const Tensor& t : results)
     if (t.defined()) defined.push_back(t);

@@ -1,5 +1,5 @@
-// Functions with gradients of their own. In: what a function computed, and its gradient function. Out: the
-// same values as the outputs of one operation.
+// Custom gradients. In: the results of a function, and its gradient function. Out: the same values as outputs
+// of one operation.
 #include "tapedeck/custom_gradient.h"
 
 #include "core/format.h"

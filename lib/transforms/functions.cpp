@@ -1,5 +1,5 @@
-// Derivatives of functions. In: a function and a point. Out: its value there, and gradients, Jacobian
-// products or matrices of derivatives, by tapes and accumulators that end with the call.
+// Derivatives of functions. In: a function and a point. Out: its value there, and its gradients, Jacobian
+// products or Jacobians, by tapes and accumulators that live for the call.
 #include <algorithm>
 
 #include "core/format.h"
@@ -14,7 +14,7 @@ namespace {
 
 using detail::Traced;
 
-// The values of a function.
+// Calls f, and checks that its values are defined.
 std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   std::vector<Tensor> y = f.call(f.takes_nothing ? std::span<const Tensor>() : std::span<const Tensor>(x));
   for (const Tensor& t : y)
@@ -93,9 +93,9 @@ void check_real(const Tensor& x, std::string_view name, std::string_view what) {
     throw_error<DTypeError>("{}: {} is {}; use f32, f64, f16 or bf16", name, what, x.spec());
 }
 
-// Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape, of the input's dtype, as in reverse
-// mode. units(first, count) gives the
-// directions of columns [first, first + count), each of the input's shape; f runs once for each such batch.
+// Computes columns of the Jacobian of f(xs) with respect to input i, in the shape [columns] + f(xs).shape and
+// the dtype of the input, as in reverse mode. units(first, count) returns the directions of columns [first,
+// first + count), each in the shape of the input; f runs once per batch of columns.
 template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tensor>& xs, std::size_t i,
                                          std::int64_t columns, const JacobianOptions& options,
                                          std::string_view name, const Units& units) {
@@ -119,8 +119,8 @@ template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tens
   return all.dtype() == xs[i].dtype() ? all : astype(all, xs[i].dtype());
 }
 
-// Whether reverse mode is to be taken: a function with more results than inputs goes forward, unless stacked
-// tangents of a tensor inside would have too many axes.
+// Whether to use reverse mode. A function with more outputs than inputs uses forward mode, unless stacked
+// tangents of an intermediate tensor would exceed the maximum rank.
 bool goes_in_reverse(const GradientTape& tape, const Tensor& y, std::int64_t columns,
                      const JacobianOptions& options) {
   return options.mode == JacobianMode::reverse || y.size() <= columns ||
@@ -170,7 +170,7 @@ std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Trace
       GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}, {}});
   Watched w(state->tape, f, xs);
   for (Tensor& y : w.values)
-    y = identity(y);   // an input that f returns is a result of its own
+    y = identity(y);   // if f returns an input, the result is a separate tensor
   state->tape.stop();
   state->values = w.values;
   state->inputs = std::move(w.inputs);

@@ -1,4 +1,4 @@
-// Derivatives of what a Recording has recorded. In: targets and sources. Out: their gradients, from the
+// Derivatives of the ops that a Recording has recorded. In: targets and sources. Out: the gradients, from the
 // innermost persistent tape.
 #include "tapedeck/gradients.h"
 
@@ -16,7 +16,7 @@ Tape* persistent_among(Recorder* innermost) {
   return nullptr;
 }
 
-// The tape that the function `name` uses. A scope may have suspended it.
+// The innermost persistent tape, which a RecordingScope may have suspended. Error messages begin with `name`.
 Tape& recorded(std::string_view name) {
   if (Tape* tape = persistent_among(thread_state.innermost)) return *tape;
   for (RecordingScope* s = thread_state.scopes; s; s = s->around)

@@ -11,7 +11,8 @@
 namespace tapedeck {
 namespace {
 
-/// A Jacobian without rows: empty where a path leads, which one pass tells.
+/// Jacobians without rows: an empty tensor for each source to which a path leads, as one backward pass
+/// determines.
 std::vector<Tensor> no_rows(Tape& tape, const Tensor& y, std::span<const Tensor> xs) {
   const std::vector<Gradient> g = imperative_grad(kGradients, tape, {&y, 1}, xs, {});
   std::vector<Tensor> result(xs.size());
@@ -20,8 +21,9 @@ std::vector<Tensor> no_rows(Tape& tape, const Tensor& y, std::span<const Tensor>
   return result;
 }
 
-/// Rows of a Jacobian: [rows] + the source's shape for each source, undefined where there is no path.
-/// seeds(first, count) gives the cotangents of rows [first, first + count), each of the target's shape.
+/// Computes rows of a Jacobian: for each source a tensor of shape [rows] + the source's shape, undefined if
+/// there is no path. seeds(first, count) returns the cotangents of rows [first, first + count), each in the
+/// shape of the target.
 template <class Seeds> std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, std::span<const Tensor> xs,
                                                    std::int64_t rows, const JacobianOptions& options,
                                                    const Seeds& seeds) {

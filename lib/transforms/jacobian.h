@@ -1,4 +1,4 @@
-// Shared by the Jacobians of tapes and of functions.
+// Helpers shared by the Jacobians of tapes and of functions.
 #pragma once
 #include "op/stacked_shapes.h"
 #include "tape/tape.h"
@@ -7,13 +7,14 @@ namespace tapedeck {
 
 /// Rows [first, first + count) of the n × n identity; not recorded.
 Tensor identity_rows(std::int64_t first, std::int64_t count, std::int64_t n, DType dtype);
-/// GradientTape::jacobian(); messages begin with `name`.
+/// The implementation of GradientTape::jacobian(); error messages begin with `name`.
 std::vector<Gradient> jacobians(Tape& tape, const Source& target, const Sources& sources,
                                 const JacobianOptions& options, std::string_view name);
 
-/// Throws ArgumentError where an option has no meaning.
+/// Throws ArgumentError if the value of an option is invalid.
 void check_options(std::string_view name, const JacobianOptions& options);
-/// Throws ShapeError where a derivative of y in x of this rank is no tensor.
+/// Throws ShapeError if the derivative of y with respect to x would exceed the maximum rank of tensors;
+/// `rank` is its rank.
 void check_rank(std::string_view name, const Spec& y, const Spec& x, int rank);
 /// Throws ShapeError unless batch_jacobian() is defined for such a target and source.
 void check_batch(const Spec& y, const Spec& x);

@@ -1,4 +1,4 @@
-// How many steps a loop over the first axes of tensors has.
+// The number of steps of a loop over the first axes of tensors.
 #pragma once
 #include <optional>
 
@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// The extent of the first axes of xs, which must all be the same; `length` if there are no xs. Throws
-/// ArgumentError for undefined tensors, a length below 0, or none, and ShapeError where extents differ.
+/// Returns the extent of the first axis of all xs, or `length` if xs is empty. Throws ArgumentError for
+/// undefined tensors, a negative length, or neither xs nor length, and ShapeError if extents differ.
 std::int64_t steps_of(std::string_view name, std::span<const Tensor> xs, std::optional<std::int64_t> length);
 
 }   // namespace tapedeck

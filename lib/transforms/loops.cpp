@@ -1,7 +1,7 @@
 // Loops. In: the function of a step, and the operands of the first step. Out: the results of the last step.
 //
-// The ops of the steps are recorded as they run. With checkpoint_every the steps are divided into segments,
-// each of them recorded as one operation that is run again for its gradient.
+// The ops of the steps are recorded as they run. With checkpoint_every, the steps are divided into segments,
+// each of which is recorded as one operation that is recomputed for its gradient.
 #include <algorithm>
 
 #include "core/format.h"
@@ -60,7 +60,7 @@ Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const
                         std::int64_t every) {
   Tensors vars(x.begin(), x.end());
   for (std::int64_t begin = 0, steps = every; steps == every; begin += steps) {
-    const auto made = std::make_shared<std::int64_t>(0);   // number of steps; a rerun skips the condition
+    const auto made = std::make_shared<std::int64_t>(0);   // steps taken; a rerun skips the condition
     const auto first = [&](std::span<const Tensor> in) {
       Tensors v(in.begin(), in.end());
       for (; *made < every && goes_on(*loop, begin + *made, v); ++*made)
@@ -108,8 +108,8 @@ struct Scan {
   bool reverse;
 };
 
-// Runs `steps` steps from step `done` on. In: carries, then parts of the xs. Out: carries, then stacked
-// outputs.
+// Runs `steps` steps, starting with step `done`. In: carries, then the parts of the xs for these steps. Out:
+// carries, then stacked outputs.
 Tensors run(const Scan& scan, std::span<const Tensor> in, std::int64_t done, std::int64_t steps) {
   const std::size_t n = static_cast<std::size_t>(steps);
   Tensors arguments(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(scan.carries));

@@ -1,5 +1,5 @@
-// The ops of a user's map_scan. In: the loops of a step function, and that function on tensors. Out: the
-// recurrence, its gradients and its tangents as one op each; derivatives of these by ops.
+// The ops of map_scan. In: the compiled loops of a user's step function, and this function on tensors. Out:
+// the recurrence, its gradients and its tangents as one op each. Derivatives of these run as ops.
 #include "tapedeck/map_scan.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using Tensors = std::vector<Tensor>;
 
 bool bit(std::uint64_t bits, int i) { return bits >> i & 1; }
 
-// x as what it is beside elements of that shape; xs have an axis of time in front.
+// Broadcasts x to the shape of the elements; with in_time, x has a leading time axis, which is kept.
 Tensor spread(const Tensor& x, const Shape& elements, bool in_time) {
   if (!in_time) return x.shape() == elements ? x : broadcast_to(x, elements);
   const Shape full = behind(Shape{x.shape()[0]}, elements);
@@ -54,9 +54,10 @@ Shape common_shape(std::string_view name, const MapScanFunction& m, const Tensor
   return elements;
 }
 
-// Of how many steps the gradient keeps carries at a time, and of every how many the first.
+// The number of steps in a segment. The gradient keeps the carries of all steps of one segment, and the
+// carries at the beginning of every segment.
 std::int64_t segment_of(const MapScanFunction& m, const MapScanSettings& s) {
-  const std::int64_t most = s.checkpoint_bytes / (64 * m.carries);   // a vector has 64 bytes or fewer
+  const std::int64_t most = s.checkpoint_bytes / (64 * m.carries);   // a vector has at most 64 bytes
   if (s.steps < most) return std::max<std::int64_t>(s.steps, 1);
   const std::int64_t half = most / 2,
                      root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(s.steps))) + 1;
@@ -71,7 +72,7 @@ template <class T> void run_lanes(const kernels::ScanLoop<T>& loop, const Call& 
   std::vector<T*> to;
   for (Tensor& t : out)
     to.push_back(t.defined() ? writable<T>(t).data() : nullptr);
-  constexpr std::int64_t kGroup = 16;   // a multiple of all vectors' lanes
+  constexpr std::int64_t kGroup = 16;   // a multiple of the number of lanes of any vector
   constexpr Cut kCut = {1 << 10, 1 << 12};
   const std::int64_t lanes = c.x[0].size();
   parallel_for((lanes + kGroup - 1) / kGroup, cut_of(kCut, kGroup * s.steps),
@@ -89,7 +90,8 @@ void run(const kernels::ScanLoops& loops, const MapScanFunction& m, const Call& 
     run_lanes<double>(loops.f64, c, s, in, out, segment_of(m, s));
 }
 
-// The first `always` inputs, then those of the others, up to `all`, that are given; the rest is undefined.
+// Puts the inputs in their positions: the first `always` are always present; of `all` others, those whose bit
+// in `given` is set. The rest are undefined.
 Tensors placed(const Call& c, int always, int all, std::uint64_t given) {
   Tensors in;
   for (int i = 0; i < always; ++i)
@@ -99,7 +101,7 @@ Tensors placed(const Call& c, int always, int all, std::uint64_t given) {
   return in;
 }
 
-// The gradient by ops, on tensors that a tape around it may follow.
+// Computes the gradient by ops, on tensors that an outer tape may track.
 Tensors vjp_by_ops(const MapScanFunction& m, const Call& c, std::span<const Tensor> z) {
   const MapScanSettings& s = m.settings(c.raw_attrs.data);
   const std::span<const Tensor> x = z.first(static_cast<std::size_t>(m.inputs()));
@@ -136,14 +138,14 @@ Tensors jvp_by_ops(const MapScanFunction& m, const Call& c, std::span<const Tens
   return dy;
 }
 
-// The gradients, in all inputs of the call, of what `by_ops` computes from them.
+// Computes the gradients of the results of `by_ops` with respect to all inputs of the call.
 template <class F> void differentiate(const F& by_ops, const MapScanFunction& m, const Call& c,
                                       std::span<Gradient> dy, std::span<Gradient> dx) {
   Tensors z;
   std::vector<Source> sources, targets;
   GradientTape tape({.watch_accessed_variables = false});
   for (int i = 0; i < c.x.size(); ++i) {
-    z.push_back(identity(c.x[i]));   // the same tensor may be several inputs
+    z.push_back(identity(c.x[i]));   // one tensor may be several inputs
     tape.watch(z.back());
     sources.emplace_back(z.back());
   }
@@ -181,10 +183,11 @@ Tensors map_scan_inputs(std::string_view name, const MapScanFunction& m, Tensors
   return x;
 }
 
-// Not of halves, which are computed in f32: kept, carries would be rounded.
+// Whether the forward pass keeps its carries for the gradient. Carries of halves are not kept: they are
+// computed in f32, and would be rounded.
 bool map_scan_keeps(const MapScanFunction& m, std::span<const Tensor> x, const MapScanSettings& s) {
-  constexpr int most = 64;                                // results, which are bits of an integer
-  const std::int64_t bytes = x[0].nbytes() * m.carries;   // of a step
+  constexpr int most = 64;   // results, which are numbered by the bits of an integer
+  const std::int64_t bytes = x[0].nbytes() * m.carries;   // bytes of the carries of one step
   return !is_half(x[0].dtype()) && std::any_of(x.begin(), x.end(), followed) &&
          m.results() + m.carries <= most && s.steps <= s.checkpoint_bytes / std::max<std::int64_t>(bytes, 1);
 }

@@ -16,7 +16,7 @@
 namespace tapedeck {
 namespace {
 
-// A variable that a function has read, and the id of its value at that time: an update changes the id.
+// A variable that a function has read, and the id of the value read, which changes with an update.
 struct Read {
   Variable variable;
   std::uint64_t version;
@@ -24,15 +24,15 @@ struct Read {
   bool updated() const { return variable.cell().value.id() != version; }
 };
 
-// Of a new tensor, above the ids of all tensors that any thread has made: the rest of this thread's is given
-// up.
+// Returns the id of a new tensor, which is greater than those of all existing tensors of any thread. Skips
+// the remaining ids reserved for this thread.
 std::uint64_t newest_id() {
   thread_state.next_id = thread_state.end_id;
   return shape_only(Spec{DType::f32, {}}).id();
 }
 
-// Stands in for the outer recorders while a function runs unrecorded, and collects the variables that the
-// function uses, and those of its tensors that the outer recorders track.
+// Replaces the outer recorders while a function runs unrecorded. Collects the variables that the function
+// reads, and the tensors among its operands that the outer recorders track.
 class CaptureRecorder final : public Recorder {
  public:
   explicit CaptureRecorder(Recorder* around) : around_(around) {
@@ -70,7 +70,7 @@ class CaptureRecorder final : public Recorder {
 
  private:
   Recorder* around_;
-  std::uint64_t newest_outside_ = 0;   // where all that was made outside is followed
+  std::uint64_t newest_outside_ = 0;   // if watches_all_: tensors with smaller ids were created outside
   bool watches_all_ = false;
 };
 
@@ -78,13 +78,13 @@ struct Recomputation {
   std::string name;
   Function f;
   std::vector<Tensor> x;
-  std::vector<std::size_t> followed;   // indices of those operands that recorders track
+  std::vector<std::size_t> followed;   // indices of the operands that recorders follow
   std::vector<Tensor> captured;
   std::vector<Read> reads;
   std::vector<Variable> followed_reads;   // those of `reads` that recorders follow
 
-  // The sources of the derivative. Variables replace the values read, since the function reads them again
-  // when it is run again.
+  // The sources of the derivative. They include variables instead of the values that were read, since the
+  // function reads the variables again when it is recomputed.
   std::vector<Source> sources_among(std::span<const Tensor> arguments) const {
     std::vector<Source> all;
     for (const std::size_t i : followed)
@@ -94,7 +94,7 @@ struct Recomputation {
     return all;
   }
 
-  // Arguments are copies, so that one tensor may be several arguments; captured tensors are not copied.
+  // Copies of the operands, since one tensor may be several operands. Captured tensors are not copied.
   std::vector<Tensor> copies() const {
     std::vector<Tensor> all;
     for (const Tensor& t : x)
@@ -112,12 +112,12 @@ struct Recomputation {
     return f(arguments);
   }
 
-  // None for a source that is not wanted.
+  // The gradients of the sources; none for a source that is not wanted.
   std::vector<Gradient> backward(std::span<const Tensor> dy, std::uint64_t wanted) const {
     const std::vector<Tensor> arguments = copies();
     GradientTape tape({.watch_accessed_variables = false});
     std::vector<Tensor> sources;
-    std::vector<std::size_t> places;   // of the sources among all
+    std::vector<std::size_t> places;   // indices of `sources` among all sources
     std::size_t count = 0;
     for (const Source& s : sources_among(arguments)) {
       const std::size_t i = count++;
@@ -179,7 +179,7 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     Recorder* const around = thread_state.innermost;
     const RecordingScope unrecorded(nullptr);
     CaptureRecorder captures(around);
-    std::vector<Tensor> arguments;   // other tensors than x, which the function may capture
+    std::vector<Tensor> arguments;   // distinct from x, which the function may capture, too
     for (const Tensor& t : x)
       arguments.push_back(share(t));
     y = first(arguments);
@@ -191,7 +191,7 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
   }
   for (std::size_t i = 0; i < x.size(); ++i)
     if (followed(x[i])) r->followed.push_back(i);
-  std::vector<Tensor> values;   // of the followed reads
+  std::vector<Tensor> values;   // the values of the variables in followed_reads
   for (const Read& read : r->reads) {
     if (read.updated())
       throw_error<ArgumentError>("{}: the function updates {}, which it reads", name,

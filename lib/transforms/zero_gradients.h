@@ -1,12 +1,12 @@
-// Shared by branches and loops: zero gradients for operands that are not used, and checks of the specs that
+// Helpers shared by branches and loops: zero gradients for unused operands, and checks of the specs that
 // functions return.
 #pragma once
 #include "tapedeck/function.h"
 
 namespace tapedeck {
 
-/// f(operands), recorded so that every operand has a gradient with respect to every result: zeros if there is
-/// no path.
+/// Returns f(operands), recorded so that every result has a gradient with respect to every operand, which is
+/// zeros if there is no path.
 std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& f);
 
 /// Throws DTypeError if the dtypes differ, else ShapeError.
