@@ -1,5 +1,5 @@
-// Arithmetic of groups. Compilers contract no two of its operations, so that results have the bits of the
-// eager loops.
+// The arithmetic of groups. The compiler must not contract any two operations to an FMA, so that results have
+// the same bits as those of the eager loops.
 #pragma once
 #include "compile/fuse/group_code.h"
 #include "kernels/simd/simd.h"
@@ -8,7 +8,8 @@
 
 namespace tapedeck::compiled {
 
-/// dy times the partial of an op with `inputs` operands, which reads one of these or the result: x.
+/// dy · the partial of an op with `inputs` operands. The partial reads only x, which is one of the operands
+/// or the result.
 template <int inputs, class F, class V> V times_partial(F, const V& dy, const V& x) {
   using P = detail::Partial<F, inputs>;
   if constexpr (inputs == 1)
@@ -38,7 +39,8 @@ template <Arithmetic op, class V> V compute(const V& a, const V& b) {
   if constexpr (op == Arithmetic::sigmoid) return sigmoid(a);
 }
 
-/// v, which compilers do not contract with what follows.
+/// Returns v. An optimization barrier: keeps the compiler from contracting v and the next operation to an
+/// FMA.
 template <class V> V settled(V v) {
 #if defined(__x86_64__)
   asm("" : "+v"(v.data));

@@ -1,5 +1,5 @@
-// Cursor: the elements of a view, in order, some at a time. A row that is repeated lies in memory of the
-// cursor several times, so that blocks of it are read from there as if they were side by side.
+// Cursor: iterates over the elements of a view in order, some at a time. If a view repeats a row, the row is
+// written several times to the cursor's own memory, so that blocks can be read there as contiguous elements.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -9,14 +9,14 @@
 
 namespace tapedeck::compiled {
 
-/// A row that is repeated: so many elements of it are laid out, and where a block would go beyond them, it is
-/// read from `span` elements before.
+/// The layout of a repeated row: `elements` of its repetitions are written to memory. A block that would go
+/// beyond them is read `span` elements earlier, which is a whole number of rows.
 struct RepeatedRow {
-  std::int64_t span = 0, elements = 0;   // 0: there is none
+  std::int64_t span = 0, elements = 0;   // 0: no layout
 
-  /// Of a view of which n elements are read by blocks: none where laying them out does not pay.
+  /// The layout for a view of which n elements are read in blocks; none if it does not pay.
   static RepeatedRow of(const kernels::StridedView& view, std::int64_t n, std::int64_t block) {
-    constexpr std::int64_t most = 512;   // elements of the row
+    constexpr std::int64_t most = 512;   // the largest row, in elements
     if (view.ndim() != 2 || view[0].stride != 0 || view[1].stride == 0 || view[1].extent > most) return {};
     const std::int64_t extent = view[1].extent, span = (2 * block + extent - 1) / extent * extent;
     return 8 * (span + block) <= n ? RepeatedRow{span, span + block} : RepeatedRow{};
@@ -25,7 +25,7 @@ struct RepeatedRow {
 
 class Cursor {
  public:
-  /// room: memory for the elements of the row.
+  /// room: memory for row.elements elements.
   Cursor(const kernels::StridedView& view, std::int64_t position, const RepeatedRow& row, std::byte* room)
       : view_(&view), offset_(view.offset()), row_(row), room_(row.span ? room : nullptr) {
     for (std::size_t d = view.ndim(); d-- > 0; position /= view[d].extent) {
@@ -37,24 +37,24 @@ class Cursor {
     left_ = inner().extent - index_[view.ndim() - 1];
   }
 
-  /// From one element to the next, for so many that the inner axis ends.
+  /// The stride to the next element, and the number of elements left in the current run of the inner axis.
   std::int64_t step() const { return step_; }
   std::int64_t left() const { return left_; }
-  /// What the elements are taken from: x, or where its row is laid out.
+  /// The array from which elements are read: x, or the memory in which its row is laid out.
   template <class T> const T* source(const T* x) {
     if (!room_) return x;
     T* const y = reinterpret_cast<T*>(room_);
     if (least_ == 1) lay_out(x, y);
     return y;
   }
-  /// Where the next n of the source x begin, of which so many are left.
+  /// Returns a pointer to the next n elements of the source x, and skips these. Precondition: n <= left().
   template <class T> const T* take(const T* x, std::int64_t n) {
     const T* const from = x + offset_;
     skip(n);
     return from;
   }
 
-  /// The next n of the source x to y.
+  /// Copies the next n elements of the source x to y.
   template <class T> [[gnu::always_inline]] void fetch(const T* x, T* y, std::int64_t n) {
     while (n > 0) {
       const std::int64_t rows = whole_rows(n);
@@ -71,7 +71,7 @@ class Cursor {
   }
 
  private:
-  // What is there is copied behind itself, until there are n elements.
+  // Repeats the first `there` elements of y until it has n elements.
   template <class T> static void repeat(T* y, std::int64_t there, std::int64_t n) {
     while (there < n) {
       const std::int64_t more = std::min(there, n - there);
@@ -89,11 +89,11 @@ class Cursor {
     least_ = row_.elements - row_.span;
   }
 
-  static constexpr std::int64_t kFewRows = 4;   // fewer are copied sooner one by one
+  static constexpr std::int64_t kFewRows = 4;   // fewer rows are copied faster one by one
 
-  // n elements of one run of the inner axis.
+  // Copies n elements of one run of the inner axis.
   template <class T> void copy_run(const T* from, T* y, std::int64_t n) const { copy_rows(from, 0, y, 1, n); }
-  // So many rows of n elements, whose first ones lie `stride` apart.
+  // Copies `rows` rows of n elements, whose first elements are `stride` apart.
   template <class T>
   void copy_rows(const T* from, std::int64_t stride, T* y, std::int64_t rows, std::int64_t n) const {
     if (step_ == 1)
@@ -107,7 +107,7 @@ class Cursor {
         for (std::int64_t i = 0; i < n; ++i)
           *y++ = from[i * step_];
   }
-  // Runs of the inner axis, as many as lie equally far apart, where the next n begin with one.
+  // The number of whole, equally spaced runs of the inner axis with which the next n elements begin.
   std::int64_t whole_rows(std::int64_t n) const {
     if (n / kFewRows < left_ || left_ != inner().extent || view_->ndim() < 2) return 0;
     const std::size_t d = view_->ndim() - 2;
@@ -123,11 +123,11 @@ class Cursor {
     } else {
       copy_rows(from, stride, y, rows, width);
     }
-    index_[d] += rows - 1, offset_ += (rows - 1) * stride;   // to the last of them
+    index_[d] += rows - 1, offset_ += (rows - 1) * stride;   // to the last of these rows
     skip(width);
   }
 
-  // By vectors, since most runs are short; the last one overlaps what is copied already.
+  // Copies by vectors, since most runs are short. The last vector overlaps elements that are copied already.
   template <class T> static void copy(const T* x, T* y, std::int64_t n) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T)), line = 64 / size;
     const std::int64_t bytes = n * size;
@@ -172,10 +172,10 @@ class Cursor {
 
   const kernels::StridedView* view_;
   std::int64_t offset_, step_ = 0, left_ = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least_ = 1;   // with less left another run begins
+  std::int64_t least_ = 1;   // the next run begins if fewer elements are left
   RepeatedRow row_;
   std::byte* room_;
-  std::int64_t index_[2 * Shape::kMaxRank];   // of the inner axis: where the first run began
+  std::int64_t index_[2 * Shape::kMaxRank];   // for the inner axis: where the first run began
 };
 
 }   // namespace tapedeck::compiled

@@ -1,4 +1,4 @@
-// In: a program. Out: for each node, the pass over elements that it can be a part of.
+// In: a program. Out: for each node, the pass over elements that it can be part of.
 #include "compile/fuse/fusible.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace tapedeck::compiled {
 namespace {
 
-// Whether no operand of a vjp is a row or the like, so that its sums are over all elements at once.
+// Whether every operand of a vjp has all elements of the pass or a single one, so that its sums are over all
+// elements.
 bool is_flat(const VjpNode& node, const Pass& pass) {
   return std::all_of(node.in.begin(), node.in.begin() + node.kernel->inputs,
                      [&](const Access& a) { return a.size() == pass.n || a.size() == 1; });
@@ -23,15 +24,16 @@ bool has_known_sums(const Program& p, const VjpNode& node, const Pass& pass) {
   });
 }
 
-// Transpositions and the like are faster as kernels of their own.
+// Whether a view has a small inner stride. Transpositions and the like are faster as separate kernels.
 bool is_near(const kernels::StridedView& view) {
   constexpr std::int64_t near = 4;
   const std::int64_t step = view.ndim() ? view[view.ndim() - 1].stride : 0;
   return step >= -near && step <= near;
 }
 
-// Rows and columns that are repeated: kernels have passes of their own for narrow ones, and a group would
-// fetch them run by run. Not of one row, which a group lays out; of a column it fills in one number a run.
+// Whether an operand repeats narrow rows or columns. Kernels have special loops for these, whereas a group
+// would fetch them run by run. A single row does not count, since a group lays it out. A run of a column is
+// one number, with which a group fills a row.
 bool has_narrow_rows(const Program& p, const Node& node, const Access& a) {
   constexpr std::int64_t narrow_row = 64, narrow_column = 8, many = 4096;   // elements of a run; of the pass
   const Shape& shape = shape_of_pass(p, node);
@@ -53,11 +55,11 @@ bool can_be_fused(const Program& p, const Node& node) {
 bool has_one_pattern(const Value& v) {
   if (v.from != Value::From::constant || v.spec.shape.size() == 0) return false;
   const auto size = static_cast<std::size_t>(size_of(v.spec.dtype));
-  const std::byte* const x = v.constant.raw();   // each element is the next one
+  const std::byte* const x = v.constant.raw();   // compares each element with the next one
   return !std::memcmp(x, x + size, static_cast<std::size_t>(v.constant.nbytes()) - size);
 }
 
-// What has the shape of the pass.
+// The spec of an operand or result that has the shape of the pass.
 const Spec& shaped_like(const Program& p, const Node& node) {
   if (const VjpNode* n = as<VjpNode>(node)) return n->dy().spec;
   if (const MapNode* n = as<MapNode>(node)) return p[n->out].spec;
@@ -120,7 +122,7 @@ bool Passes::is_one(const Access& a) const {
   return a.spec.dtype == DType::f64 && *elements<double>(x) == 1;
 }
 
-// Of logic, whose operands are bools: the dtype of the group in which one of them is computed.
+// For logic on bools: the dtype of a group in which one of the operands is computed.
 DType Passes::dtype_of_bools(const Node& node) const {
   DType dtype = DType::boolean;
   for_each_operand(node, [&](const Access& a) {

@@ -6,7 +6,7 @@
 
 namespace tapedeck::compiled {
 
-/// What the nodes of a group have in common: they run over n elements of f32 or f64.
+/// The iteration space that the nodes of a group share: n elements of f32 or f64.
 struct Pass {
   DType dtype;
   std::int64_t n;
@@ -15,15 +15,15 @@ struct Pass {
 
 /// How a node of a group reads an operand.
 enum class Reading : std::uint8_t {
-  elements,   // one for each element of the pass, in whole groups of 64 bytes
-  single,     // one for all of them: it has one, or is a uniform constant
+  elements,   // one for each element of the pass, readable in whole lines of 64 bytes
+  single,     // a single element for all: the operand has one element, or is a uniform constant
   bools,      // one for each element, as bytes
   view,       // broadcast to the shape of the pass
-  none,       // it cannot
+  none,       // a group cannot read it
 };
 
-/// A gradient that is the sum of all rows, of `width` elements each, in bands of so many rows: one sum for
-/// each band, then these in order.
+/// A gradient that is the sum of rows of `width` elements, added up in bands of `rows_of_band` rows: one sum
+/// per band, then the sums in order.
 struct RowSum {
   std::int64_t width, rows_of_band;
 };
@@ -32,18 +32,19 @@ class Passes {
  public:
   explicit Passes(const Program& p);
 
-  /// The pass of a node that can be part of a group.
+  /// The pass of a node, or none if it cannot be part of a group.
   const std::optional<Pass>& operator[](NodeId n) const { return of_[n]; }
-  /// Whether all elements of a constant have the same bits; whether it is ones.
+  /// is_uniform: whether v is a constant whose elements all have the same bits. is_one: whether these are
+  /// ones.
   bool is_uniform(ValueId v) const { return uniform_[v]; }
   bool is_one(const Access& a) const;
 
   Reading reading_of(const Pass& pass, const Access& a) const;
-  /// Whether v is what a node of a group of this pass computes element by element, so that nodes of the group
-  /// can read it block by block. Others are sums, which are there when the group has run, or come from
-  /// elsewhere.
+  /// Whether a node of this pass computes v element by element, so that other nodes of the group can read v
+  /// block by block. Other values are sums, which are complete only after the group, or come from outside the
+  /// group.
   bool is_elementwise_result(const Pass& pass, ValueId v) const;
-  /// Whether the node reads an operand so, in a group with the node that computes it.
+  /// Whether the node can read an operand block by block, in one group with the node that computes it.
   bool is_read_block_by_block(NodeId reader, const Access& a) const;
 
  private:
@@ -56,11 +57,11 @@ class Passes {
   IdVector<NodeId, std::optional<Pass>> of_;
 };
 
-/// A sum or mean of all elements.
+/// Whether the node is a sum or mean of all elements.
 bool is_full_sum(const Program& p, const Node& node);
-/// Of a result of a vjp that is the sum of rows; none where it is no such sum.
+/// The sum of rows that a result of a vjp is; none if it is no such sum.
 std::optional<RowSum> row_sum_of(const VjpNode& node, const VjpNode::Result& r);
-/// The shape of the pass.
+/// The shape of the pass of a node.
 const Shape& shape_of_pass(const Program& p, const Node& node);
 
 }   // namespace tapedeck::compiled

@@ -1,4 +1,4 @@
-// In: the instructions of a group, memory. Out: its results, block by block.
+// In: the instructions of a group, and memory. Out: the results of the group, computed block by block.
 #include "compile/fuse/group.h"
 
 #include <algorithm>
@@ -73,8 +73,8 @@ template <class T>
   }
 }
 
-/// One call of run. Scratch holds, for each piece, the two tables, registers, single elements, sums in
-/// progress and cursors; then the sums of all parts.
+/// One call of run. For each piece, scratch holds the two tables, the registers, the single elements, the
+/// sums in progress and the cursors; then come the partial sums of all pieces.
 template <class T> struct Group::Run {
   static constexpr std::int64_t kGroup = kernels::kGroup<T>, size = sizeof(T);
 
@@ -83,7 +83,8 @@ template <class T> struct Group::Run {
   std::byte* scratch;
   const std::int64_t n = g.code_.pass.n;
 
-  // Elements of a register: few, where there are few, since registers of a power of two share cache sets.
+  // The elements of a register. No more than the pass has: registers whose size is a large power of two share
+  // cache sets.
   static std::int64_t block_of(const GroupCode& c) {
     return std::min(kBlock<T>, kernels::padded<T>(c.pass.n));
   }
@@ -96,7 +97,7 @@ template <class T> struct Group::Run {
     l.cursors = l.sums + static_cast<std::int64_t>(c.sums.size()) * size_of<PartialSum<T>>();
     l.piece = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
     const std::int64_t length = std::min(piece, c.pass.n);
-    std::int64_t room = length / 2;   // elements; rows beyond are fetched run by run
+    std::int64_t room = length / 2;   // elements for laid-out rows; further rows are fetched run by run
     for (const kernels::StridedView& view : c.views) {
       RepeatedRow row = RepeatedRow::of(view, length, kBlock<T>);
       if (row.elements > room) row = {};
@@ -136,7 +137,7 @@ template <class T> struct Group::Run {
     const Layout& layout = g.layout_;
     std::byte* const area = begin == 0 ? scratch : scratch + begin / g.piece_ * layout.piece;
     auto* const sums = reinterpret_cast<PartialSum<T>*>(area + layout.sums);
-    for (std::size_t s = 0; s < c.sums.size(); ++s) {   // a piece begins where a part of each sum does
+    for (std::size_t s = 0; s < c.sums.size(); ++s) {   // pieces begin at multiples of the parts of all sums
       const Parts& p = layout.parts[s];
       T* const part = first_of(p) + (begin == 0 ? 0 : begin / p.elements * c.sums[s].rows.width);
       new (sums + s) PartialSum<T>(c.sums[s], part, n - begin);
@@ -155,7 +156,7 @@ template <class T> struct Group::Run {
     }
   }
 
-  // The tables of a piece, and in its state what of them moves.
+  // Fills the tables of a piece, and refers its state to the entries that move from block to block.
   Tables<T> fill(std::byte* area, std::int64_t begin, GroupState<T>& state) const {
     static constexpr T kZeros[kGroup] = {};
     const GroupCode& c = g.code_;
@@ -209,7 +210,8 @@ template <class T> struct Group::Run {
   }
 };
 
-// A multiple of elements at which pieces may be cut, so that no part of a sum is; n where there is none.
+// The number of elements at whose multiples pieces may be cut without cutting a part of a sum; n if there is
+// none below n.
 std::int64_t multiple_of(const GroupCode& code) {
   const std::int64_t n = code.pass.n;
   std::int64_t all = kLine;

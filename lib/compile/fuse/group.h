@@ -1,6 +1,6 @@
-// Group: elementwise nodes, and sums of what they compute, in one pass over blocks of elements. What only
-// nodes of the group read stays in registers: scratch memory of one block. Results have the bits that the
-// nodes give one after the other, for any number of threads.
+// Group: elementwise nodes, and sums of their results, fused into one pass over blocks of elements. Values
+// that only nodes of the group read stay in registers, which are scratch memory of one block. Results have
+// the same bits as those of the nodes run one after the other, for any number of threads.
 #pragma once
 #include "compile/fuse/cursor.h"
 #include "compile/fuse/group_code.h"
@@ -10,34 +10,36 @@ namespace tapedeck::compiled {
 
 class Group {
  public:
-  /// `kept`: values that must be in memory after the group, since something outside of it (or the caller)
-  /// reads them; the others stay in registers.
+  /// `kept`: values that must be in memory after the group, since something outside of it reads them; others
+  /// stay in registers.
   Group(const Program& p, const Passes& passes, const Step& step, const IdVector<ValueId, bool>& kept)
       : Group(make_group_code(p, passes, step, kept)) {}
   explicit Group(GroupCode code);
 
-  /// Values that the group reads from, and writes to, memory.
+  /// The values that the group reads from memory, and those that it writes to memory.
   std::span<const ValueId> reads() const { return code_.reads; }
   std::span<const ValueId> writes() const { return code_.writes; }
   const GroupCode& code() const { return code_; }
-  /// Values lie in memory that is padded to 64 bytes; single elements are not broadcast there. May write up
-  /// to the next 64-byte boundary. scratch: scratch_bytes() aligned to 64.
+  /// Runs the group. The memory of values must be padded to a multiple of 64 bytes, since the group may read
+  /// and write up to the next 64-byte boundary; values of one element are not broadcast in memory. scratch:
+  /// scratch_bytes() bytes, aligned to 64.
   void run(const Memory& memory, Writable scratch) const;
   std::int64_t scratch_bytes() const { return layout_.all; }
 
  private:
   template <class T> struct Run;
-  /// The parts of a sum: the elements of each, how many there are, and the byte of scratch where their sums
-  /// begin.
+  /// The parts of a sum: the elements per part, the number of parts, and the offset of the partial sums in
+  /// scratch, in bytes.
   struct Parts {
     std::int64_t elements, count, offset;
   };
-  /// Of a view: the row that a piece lays out, from this byte of the piece's scratch on.
+  /// The repeated row that a piece lays out for a view, and its offset in the scratch of the piece, in bytes.
   struct LaidOut {
     RepeatedRow row;
     std::int64_t offset;
   };
-  /// Of scratch. Bytes from the beginning of a piece's, then its size and that of all.
+  /// The layout of scratch memory, in bytes: offsets in the scratch of a piece, its size, and the size of all
+  /// scratch.
   struct Layout {
     std::int64_t to, registers, sums, cursors;
     std::int64_t piece, all;
@@ -46,7 +48,7 @@ class Group {
   };
 
   GroupCode code_;
-  std::int64_t piece_;   // elements that one thread runs over at once
+  std::int64_t piece_;   // the elements per piece, which one thread runs at a time
   Layout layout_;
 };
 

@@ -1,8 +1,8 @@
 // In: the nodes of a group. Out: its instructions, with registers by linear scan.
 //
-// Until registers are assigned the code is in static single-assignment form: a Register is written by one
-// instruction and is fresh then, so that nothing that is read can be written over; but for a gradient to
-// which a call adds.
+// Until registers are assigned, the code is in static single-assignment form: one instruction writes a
+// Register, which is new at that point, so that no operand can be overwritten. The only exception is a
+// gradient to which a call adds.
 #include "compile/fuse/group_code.h"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace {
 using Kind = GroupInstruction::Kind;
 using kernels::Put;
 
-constexpr std::size_t kChain = 256;   // instructions after which a new chain of handlers begins
+constexpr std::size_t kChain = 256;   // the number of instructions in a chain of handlers
 
-/// What an instruction reads: a place in Coder::places_. The first one is zeros.
+/// An operand of an instruction: an index into Coder::places_, whose first element stands for zeros.
 struct Source {
   std::uint32_t id = 0;
 };
-/// What an instruction writes. It can be read, too; no source becomes a register.
+/// A result of an instruction. It converts to a Source; a Source never becomes a Register.
 class Register {
  public:
   Register() = default;   // none
@@ -66,16 +66,16 @@ template <class T> class Few {
 struct Place {
   enum class In : std::uint8_t { nothing, local, single, stream, result, bytes, bool_result, viewed };
   In in = In::nothing;
-  std::uint32_t at = 0;   // among those
+  std::uint32_t at = 0;   // the index among places of this kind
 };
 
-// An instruction before registers are assigned and results are held.
+// An instruction before registers are assigned, and before results are held in vector registers.
 struct Draft {
   Kind kind;
   Arithmetic op = Arithmetic::none;
   std::uint32_t operands = 0, results = 0;
-  std::size_t first = 0;   // in Coder::named_: the operands, then the results
-  std::uint32_t at = 0;    // sum, fetch: which; call: of the calls; copy: 1 for a single element
+  std::size_t first = 0;   // index into Coder::named_: the operands, then the results
+  std::uint32_t at = 0;    // sum, fetch, call: its index; copy: 1 for a single element
   bool stores = true;
   Form forms[2] = {Form::moving, Form::moving};
 };
@@ -137,7 +137,7 @@ class Coder {
         return 0;
     }
   }
-  // Register makes sure that it is one of these three, or nothing.
+  // A Register is always one of these three, or nothing.
   Entry written_entry(std::uint32_t id) const {
     const Place& y = places_[id];
     const auto results = static_cast<Entry>(code_.results.size());
@@ -161,7 +161,7 @@ class Coder {
     }
   }
 
-  // What follows product i in one instruction with it.
+  // The operation that is combined with product i to one instruction.
   Then then_of(std::size_t i) const {
     if (i + 1 == drafts_.size() || drafts_[i].op != Arithmetic::mul || drafts_[i].stores) return Then::none;
     const Draft& next = drafts_[i + 1];
@@ -215,7 +215,7 @@ class Coder {
     else
       results_.insert_or_assign(n.out, fetch(n.in, *n.view, output(n.out)));
   }
-  // The elements that a view selects from what is in memory.
+  // Emits a fetch of the elements that a view selects from memory.
   Source fetch(const Access& a, const kernels::StridedView& view, Register to) {
     code_.viewed.push_back({a.of, a.first});
     const Source x = add_place(Place::In::viewed, code_.viewed.size() - 1);
@@ -249,7 +249,7 @@ class Coder {
       call_vjp(n);
   }
 
-  // A vjp as arithmetic, and additions of the gradients that are one value.
+  // Emits a vjp as arithmetic, with additions of gradients that form one value.
   void add_steps(const VjpNode& n, std::span<const VjpSteps> steps) {
     for (const VjpNode::Result& r : n.results) {
       std::optional<Source> sum;
@@ -271,7 +271,8 @@ class Coder {
       if (!is_sum(r)) become(r.value, *sum);
     }
   }
-  // Where the gradient is; in the place of `value`, if that is one and the gradient has to be computed.
+  // Emits the computation of a gradient, and returns where it is: in the output of `value` if `value` is not
+  // none and an instruction is needed.
   Source gradient(const VjpNode& n, VjpSteps steps, ValueId value) {
     const Source dy = operand(n.dy());
     Source last = dy;
@@ -328,7 +329,7 @@ class Coder {
     return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(k.f32)
                                           : reinterpret_cast<void (*)()>(k.f64);
   }
-  // The loop of a map or vjp kernel.
+  // Emits a call of the loop of a map or vjp kernel.
   template <class Kernel> GroupCall& call(const Few<Source>& x, const Few<Register>& to, const Kernel& k) {
     GroupCall c{.operands = static_cast<std::uint8_t>(x.size()),
                 .first = static_cast<std::uint32_t>(named_.size()),
@@ -349,7 +350,7 @@ class Coder {
   }
   void emit(Arithmetic op, const Few<Source>& x, Register to) { emit(Kind::arithmetic, x, {to}).op = op; }
   void copy(Source x, Register to) { emit(Kind::copy, {x}, {to}).at = is_single(x); }
-  // x, with an element for each of the block.
+  // Returns x with one element per element of the block: broadcasts a single element.
   Source in_full(Source x) {
     if (!is_single(x)) return x;
     const Register y = fresh();
@@ -357,7 +358,7 @@ class Coder {
     return y;
   }
 
-  // The value is what is in x; where it has to be in memory, and is not yet, it is copied there.
+  // Makes x the location of value y. If y must be in memory and x is not its memory, emits a copy.
   void become(ValueId y, Source x) {
     if (kept(y) && p_[y].spec.dtype != DType::boolean && !is_result(x, y)) {
       const Register to = output(y);
@@ -397,7 +398,7 @@ class Coder {
     emit(Kind::widen, {bytes}, {wide});
     return wide;
   }
-  // An operand that is broadcast to the shape of the pass.
+  // Fetches an operand that is broadcast to the shape of the pass.
   Source viewed(const Access& a) {
     const Shape& own = a.spec.shape;
     const kernels::StridedView view = kernels::broadcast(own, shape_->size() == own.size() ? own : *shape_);
@@ -410,7 +411,7 @@ class Coder {
     return Register(static_cast<std::uint32_t>(places_.size() - 1));
   }
   Register fresh() { return add_place(Place::In::local, locals_++); }
-  // Where v is computed: in memory, where it is kept.
+  // The register in which v is computed: in memory if v is kept.
   Register output(ValueId v) {
     if (!kept(v)) return fresh();
     code_.results.push_back(v);
@@ -441,8 +442,8 @@ class Coder {
   Form form_of(std::uint32_t id, std::optional<std::uint32_t> held) const {
     return held == id ? Form::held : is_single({id}) ? Form::single : Form::moving;
   }
-  // What is read of the arithmetic, or of what was fetched, right before it stays in vector registers, where
-  // a sum leaves it.
+  // A result of arithmetic or a fetch that the next instruction reads is held in vector registers. A held sum
+  // leaves it there for the instruction after it.
   void hold_results() {
     std::optional<std::uint32_t> held;
     Draft* from = nullptr;
@@ -468,8 +469,8 @@ class Coder {
            (d.kind == Kind::sum && code_.sums[d.at].order != GroupCode::Order::rows);
   }
 
-  // An operand that nothing reads again leaves its register to the result: loops read a vector of all
-  // operands before they write one.
+  // Linear scan. The register of an operand that nothing reads again may be reused for the result, since
+  // loops read a vector of each operand before they write a vector.
   void assign_registers() {
     last_use_.assign(locals_, 0);
     for (std::size_t i = 0; i < drafts_.size(); ++i)
@@ -508,19 +509,19 @@ class Coder {
   const Program& p_;
   const Passes& passes_;
   const IdVector<ValueId, bool>& kept_;
-  const Shape* shape_ = nullptr;   // of the pass, as the node that is added has it
+  const Shape* shape_ = nullptr;   // the shape of the pass for the node that is being added
   GroupCode code_;
   std::vector<Draft> drafts_;
   std::vector<Place> places_ = {Place()};   // by the ids of sources and registers
-  std::vector<std::uint32_t> named_;        // ids: of all drafts, their operands and results
+  std::vector<std::uint32_t> named_;        // the ids of the operands and results of all drafts
   std::pmr::monotonic_buffer_resource memory_{1 << 12};
-  std::pmr::map<ValueId, Source> results_{&memory_};   // of nodes of the group
-  /// Elements that were read before, by where they begin and how they are read.
+  std::pmr::map<ValueId, Source> results_{&memory_};   // where the results of the group's nodes are
+  /// Operands that were read before, by value, first element and reading.
   std::pmr::map<std::tuple<ValueId, std::int64_t, Reading>, Source> operands_{&memory_};
   std::pmr::map<std::tuple<ValueId, std::int64_t, ViewKey>, Source> fetched_{&memory_};
   std::uint32_t locals_ = 0;
-  std::vector<std::uint32_t> register_of_;   // of locals
-  std::vector<std::size_t> last_use_;        // of locals, by instructions
+  std::vector<std::uint32_t> register_of_;   // by local
+  std::vector<std::size_t> last_use_;        // by local: the index of an instruction
 };
 
 }   // namespace

@@ -1,16 +1,17 @@
-// GroupCode: what a group does with each block, as instructions on two tables of pointers: what is read, and
-// what is written. Arguments, variables and constants stand in the first alone.
+// GroupCode: the instructions that a group runs on each block. Operands and results are entries of two tables
+// of pointers, one for reading and one for writing. Arguments, variables and constants are in the first table
+// only.
 #pragma once
 #include "compile/fuse/fusible.h"
 #include "compile/fuse/schedule.h"
 
 namespace tapedeck::compiled {
 
-/// An entry of one of the two tables.
+/// An index into one of the two tables.
 using Entry = std::uint32_t;
 
-/// What groups compute by themselves, of an operand a or of a and b, with the last result in vector
-/// registers. Those that are named after a partial give a times it, at b.
+/// Operations on an operand a, or on a and b, for which groups have instructions that keep the last result in
+/// vector registers. An operation that is named after a partial computes a · partial(b).
 enum class Arithmetic : std::uint8_t {
   add,
   sub,
@@ -24,7 +25,7 @@ enum class Arithmetic : std::uint8_t {
   of_div_in_a,
   of_tanh,
   of_sigmoid,
-  neg,   // from here on: of one operand
+  neg,   // this and the following have one operand
   sqrt,
   exp,
   log,
@@ -35,29 +36,30 @@ enum class Arithmetic : std::uint8_t {
 constexpr bool has_one_operand(Arithmetic op) { return op >= Arithmetic::neg; }
 constexpr bool is_long(Arithmetic op) { return op >= Arithmetic::exp; }   // tens of machine instructions
 
-/// What may follow a product within its instruction: the sum of the product and c, or the difference.
+/// The operation that an instruction applies to a product and c: product + c, product - c, or c - product.
 enum class Then : std::uint8_t { add, sub, sub_from, none };
 
-/// Where an operand is: in vector registers; in memory, an element for each of the block, or one for all.
+/// Where an operand is: in vector registers; in memory, with one element per element of the block; or in
+/// memory, with a single element.
 enum class Form : std::uint8_t { held, moving, single };
 
 struct GroupInstruction {
   enum class Kind : std::uint8_t {
     end,
-    pause,       // begins a new chain of handlers, since not all compilers make jumps of their calls
-    call,        // the loop of calls[b]
-    copy,        // a to y; the one element of a, where b is 1
-    fetch,       // those elements of a that view b selects, to y
-    widen,       // a, bytes of bools, to y
-    narrow,      // a to y, bytes of bools
+    pause,       // ends a chain of handlers: not all compilers make their calls jumps
+    call,        // runs the loop of calls[b]
+    copy,        // copies a to y; if b is 1, broadcasts the single element of a
+    fetch,       // copies the elements of a that view b selects to y
+    widen,       // converts a, bytes of bools, to numbers in y
+    narrow,      // converts a to y, bytes of bools
     sum,         // adds a to sum b
-    held_sum,    // the same of the last result
-    arithmetic   // from here on; in the end, products with what follows them
+    held_sum,    // adds the last result to sum b
+    arithmetic   // this and the following codes: arithmetic, then products
   };
-  std::uint16_t code;    // of the handler
-  bool stores = false;   // arithmetic, fetch: y is written; else only the next instruction reads the result
-  Entry a = 0, b = 0, c = 0;   // of the table of what is read
-  Entry y = 0;                 // of the table of what is written
+  std::uint16_t code;          // the index of the handler
+  bool stores = false;         // arithmetic, fetch: whether y is written, not only held for the next
+  Entry a = 0, b = 0, c = 0;   // entries of the table for reading
+  Entry y = 0;                 // an entry of the table for writing
 };
 
 constexpr std::uint16_t code_of(GroupInstruction::Kind kind) { return static_cast<std::uint16_t>(kind); }
@@ -65,7 +67,7 @@ constexpr std::uint16_t code_of(Arithmetic op, Form a, Form b) {
   return static_cast<std::uint16_t>(code_of(GroupInstruction::Kind::arithmetic) + static_cast<int>(op) * 9 +
                                     static_cast<int>(a) * 3 + static_cast<int>(b));
 }
-/// Of a b and then c, which is in memory.
+/// The code of a product a b followed by an operation with c, which is in memory.
 constexpr std::uint16_t code_of(Then then, Form a, Form b, Form c) {
   const int forms = (static_cast<int>(a) * 3 + static_cast<int>(b)) * 2 + (c == Form::single);
   return static_cast<std::uint16_t>(code_of(Arithmetic::none, Form::held, Form::held) +
@@ -73,44 +75,45 @@ constexpr std::uint16_t code_of(Then then, Form a, Form b, Form c) {
 }
 inline constexpr std::uint16_t kCodes = code_of(Then::none, Form::held, Form::held, Form::moving);
 
-/// The loop of a map kernel: operands, then a result; or of a vjp kernel: x..., y, dy, then a result for
-/// each x.
+/// A call of the loop of a map kernel, with entries for the operands and the result; or of a vjp kernel, with
+/// entries for x..., y, dy, and a result for each x.
 struct GroupCall {
   bool is_vjp = false;
   std::uint8_t operands = 0;
-  std::uint16_t moves = 0;   // bit i: operand i has an element for each of the block; else one for all
+  std::uint16_t moves = 0;   // bit i: operand i has one element per element of the block, not a single one
   kernels::Put put[kernels::kFusedInputs] = {};
-  std::uint32_t first = 0;    // of GroupCode::entries: the operands, then the results
+  std::uint32_t first = 0;    // index into GroupCode::entries: the operands, then the results
   void (*loop)() = nullptr;   // a MapLoop or VjpLoop of the dtype of the group
 };
 
-/// Elements of a value in memory, from the first that is read on.
+/// Elements of a value in memory, from element `first` on.
 struct Elements {
   ValueId of;
   std::int64_t first;
 };
 
 struct GroupCode {
-  /// What is read: zeros, which stand for what is not; registers; single elements, as vectors of copies;
-  /// elements in memory, and what the group writes there; bytes of bools; memory that views select from. What
-  /// is written: registers, elements and bytes. Pointers to elements and bytes move from block to block.
+  /// The table for reading has entries for: zeros, in place of operands that are not read; registers; single
+  /// elements, broadcast to a vector; elements in memory; results of the group in memory; bytes of bools;
+  /// memory from which views select. The table for writing: registers; results; bytes of bools. Pointers to
+  /// elements, results and bytes advance from block to block.
   std::uint32_t registers = 0;
   std::vector<Elements> singles, streams, bytes, viewed;
   std::vector<ValueId> results, bool_results;
-  std::vector<bool> single_bools;   // of the singles: it is one byte
+  std::vector<bool> single_bools;   // by single: whether it is a bool
 
   Entry first_single() const { return 1 + registers; }
   Entry first_stream() const { return first_single() + count(singles); }
-  Entry first_result() const { return first_stream() + count(streams); }   // of what is read
+  Entry first_result() const { return first_stream() + count(streams); }   // in the table for reading
   Entry first_bytes() const { return first_result() + count(results); }
   Entry first_viewed() const { return first_bytes() + count(bytes); }
   Entry size() const { return first_viewed() + count(viewed); }
   Entry written() const { return registers + count(results) + count(bool_results); }
 
-  /// How a sum adds up, which is how the op or the vjp kernel does.
+  /// The order in which a sum is added up, which is that of the op or of the vjp kernel.
   enum class Order : std::uint8_t { full, vjp, rows };
   struct Sum {
-    ValueId to;   // none: nothing reads it
+    ValueId to;   // none if nothing reads it
     Order order;
     bool mean = false;
     RowSum rows = {1, 1};
@@ -119,10 +122,10 @@ struct GroupCode {
   Pass pass;
   std::vector<GroupInstruction> instructions;   // the last one is Kind::end
   std::vector<GroupCall> calls;
-  std::vector<Entry> entries;   // of the calls
+  std::vector<Entry> entries;   // the entries of the calls
   std::vector<kernels::StridedView> views;
   std::vector<Sum> sums;
-  std::vector<ValueId> reads, writes;   // of memory; each once
+  std::vector<ValueId> reads, writes;   // the values in memory, without duplicates
 
  private:
   template <class T> static Entry count(const std::vector<T>& list) {

@@ -1,5 +1,5 @@
-// Handlers: what instructions of a group do with a block of vectors. A handler ends with a call of the next
-// one, which compilers make a jump; the last result is handed on in vector registers.
+// Handlers: the functions that run the instructions of a group on a block of vectors. A handler ends with a
+// tail call of the next one, to which it passes the last result in vector registers.
 #pragma once
 #include <array>
 #include <span>
@@ -14,7 +14,7 @@ namespace tapedeck::compiled {
 inline constexpr std::int64_t kBlockVectors = 8;                                               // at most
 template <class T> inline constexpr std::int64_t kBlock = kBlockVectors* kernels::kWidth<T>;   // elements
 
-/// What instructions read, and what they write.
+/// The tables of pointers for reading and for writing.
 template <class T> struct Tables {
   const T* const* from;
   T* const* to;
@@ -25,16 +25,16 @@ template <class T> struct GroupState {
   const GroupCode& code;
   PartialSum<T>* sums;
   Cursor* cursors;
-  // What moves from block to block: elements and bytes that are read, and that are written.
+  // The entries of the tables that advance from block to block.
   std::span<const T*> elements, bytes;
   std::span<T*> results, bool_results;
-  std::int64_t length = 0;                  // of the block, in elements
-  const GroupInstruction* next = nullptr;   // where another chain of handlers begins
-  alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
+  std::int64_t length = 0;                  // the length of the block, in elements
+  const GroupInstruction* next = nullptr;   // the first instruction of the next chain of handlers
+  alignas(64) T held[kBlock<T>] = {};       // the last result, if it is needed in memory
 
   GroupState(const GroupCode& c, PartialSum<T>* s, Cursor* views) : code(c), sums(s), cursors(views) {}
 
-  /// To the next block.
+  /// Advances all pointers that move by n elements, to the next block.
   void advance(std::int64_t n) {
     for (const T*& p : elements)
       p += n;
@@ -47,14 +47,14 @@ template <class T> struct GroupState {
   }
 };
 
-/// An instruction whose operands and results are in memory.
+/// Runs an instruction whose operands and results are in memory.
 template <class T>
 void run_in_memory(const GroupInstruction& i, const Tables<T>& tables, GroupState<T>& state);
 
 template <std::size_t, class V> using EachOf = V;
 template <class T, class Index> class Handlers;
 
-/// Of blocks of as many vectors as there are k.
+/// Handlers for blocks of sizeof...(k) vectors.
 template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>> {
  public:
   static void run(std::int64_t blocks, const Tables<T>& t, GroupState<T>& state) {
@@ -87,7 +87,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     else
       return Vector::load_unaligned(form == Form::moving ? p + at * kWidth : p);
   }
-  // The two that most instructions are begin with a cache line: processors keep what they have decoded by
+  // The two most frequent handlers are aligned to cache lines, since processors cache decoded instructions by
   // lines.
   template <Arithmetic op, Form a, Form b>
   [[gnu::aligned(64)]] static void arithmetic(const GroupInstruction* i, const T* const* from, T* const* to,
@@ -112,7 +112,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     }
     return go_on(i + 1, from, to, all, state, r...);
   }
-  // In a loop, whose vector registers hold the constants.
+  // Computes a function in a loop, so that its constants stay in vector registers.
   template <Arithmetic op, Form a> static void function(const GroupInstruction* i, const T* const* from,
                                                         T* const* to, const Handler* all,
                                                         GroupState<T>& state, EachOf<k, Vector>... r) {
@@ -143,7 +143,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     }
     return go_on(i + 1, from, to, all, state, r...);
   }
-  // Straight from where the elements lie, if these are side by side or the same.
+  // Reads the elements in place if they are contiguous or all the same; otherwise copies them first.
   static void fetch(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
                     GroupState<T>& state, EachOf<k, Vector>... r) {
     constexpr auto n = static_cast<std::int64_t>(sizeof...(k) * kWidth);
@@ -218,7 +218,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
   static constexpr std::array<Handler, kCodes> kAll = all(std::make_index_sequence<kCodes>());
 };
 
-/// Runs the code for so many blocks of that many vectors, a power of two of at least 64 bytes.
+/// Runs the code on `blocks` blocks of `vectors` vectors each, which is a power of two and at least 64 bytes.
 template <class T>
 void run_blocks(std::int64_t blocks, std::int64_t vectors, const Tables<T>& tables, GroupState<T>& state) {
   constexpr std::int64_t least = kernels::kGroup<T> / kernels::kWidth<T>;

@@ -1,4 +1,4 @@
-// In: a node. Out: the kernel that does the same with numbers.
+// In: a node. Out: the kernel that computes it with bools represented as numbers.
 #include "compile/fuse/logic.h"
 
 #include "compile/fuse/ops_by_name.h"

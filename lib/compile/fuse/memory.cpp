@@ -1,4 +1,4 @@
-// In: how many bytes a program needs. Out: memory that it may write.
+// In: the number of bytes that a program needs. Out: memory that it may write.
 #include "compile/fuse/memory.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tapedeck::compiled {
 
-Arena::Arena(std::int64_t bytes)   // more than lies in a handle
+Arena::Arena(std::int64_t bytes)   // more than a handle can hold
     : memory_(allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}})) {
   std::memset(memory_.raw(), 0, static_cast<std::size_t>(memory_.nbytes()));
 }

@@ -1,6 +1,5 @@
-// Memory of a replay, by what may be done with it: arguments, variables and constants are ReadOnly all the
-// way down to the loops. What may be written is memory of the program's own, or of a result that nothing else
-// has.
+// Memory of a replay, typed by access: arguments, variables and constants are ReadOnly down to the loops.
+// Only memory that belongs to the program, and memory of a result that has no other owner, is Writable.
 #pragma once
 #include "compile/ir/ids.h"
 #include "core/storage.h"
@@ -30,14 +29,14 @@ class Writable {
   std::byte* p_ = nullptr;
 };
 
-/// Memory that belongs to the replays of a program.
+/// Memory that belongs to the replays of a program; created with zeros.
 class Arena {
  public:
   Arena() = default;
   explicit Arena(std::int64_t bytes);
   std::int64_t size() const { return memory_.defined() ? memory_.size() : 0; }
   Writable at(std::int64_t offset) const;
-  /// A tensor of that spec that keeps the arena alive, and has no memory yet.
+  /// A tensor of the given spec that keeps the arena alive. Its address is to be set by the caller.
   Tensor view(const Spec& spec) const;
 
  private:
@@ -47,8 +46,8 @@ class Arena {
 /// A tensor that a call allocates for a result.
 class OutputSlot {
  public:
-  /// x becomes a tensor of that spec under a new id: the one that is given, if it fits and nothing else
-  /// shares it, which is taken then; or a fresh one.
+  /// Sets x to a tensor of the given spec under a new id: moves *given if it has this spec and no other
+  /// owner, otherwise allocates.
   OutputSlot(Tensor& x, Tensor* given, const Spec& spec);
   Writable memory() const { return memory_; }
 
@@ -56,7 +55,7 @@ class OutputSlot {
   Writable memory_;
 };
 
-/// Where the values of a program lie: for each, memory to read, and the same to write where it may be.
+/// The memory of each value of a program: for reading, and, if it may be written, also for writing.
 struct Memory {
   explicit Memory(std::size_t values) : read(values), write(values) {}
   void bind(ValueId v, ReadOnly m) { read[v] = m; }

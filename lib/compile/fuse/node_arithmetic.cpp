@@ -1,4 +1,4 @@
-// In: a node. Out: the arithmetic that has its bits.
+// In: a node. Out: the arithmetic of groups whose results have the same bits.
 #include "compile/fuse/node_arithmetic.h"
 
 #include <map>
@@ -23,7 +23,7 @@ constexpr VjpStep negative[] = {{Arithmetic::neg, dy, dy}}, times_a[] = {{Arithm
                   div_in_a[] = {{Arithmetic::of_div_in_a, dy, 1}},
                   div_in_b[] = {
                       {Arithmetic::neg, 2, 2}, {Arithmetic::div, last, 1}, {Arithmetic::mul, dy, last}};
-// Of ops with one operand, in the order in which steps_of names them.
+// The steps of ops with one operand, in the order in which steps_of lists them.
 constexpr VjpSteps of_one[][1] = {{negative}, {square}, {sqrt}, {times_b}, {log}, {tanh}, {sigmoid}};
 constexpr VjpSteps add[] = {{}, {}}, sub[] = {{}, negative}, mul[] = {times_b, times_a},
                    div[] = {div_in_a, div_in_b};

@@ -1,4 +1,4 @@
-// Which arithmetic of groups a node is.
+// Maps a node to the arithmetic of groups that computes it.
 #pragma once
 #include <span>
 
@@ -6,18 +6,18 @@
 
 namespace tapedeck::compiled {
 
-/// Of a node with one result; none where it is another kernel.
+/// The operation that computes a node with one result; none if there is none.
 Arithmetic arithmetic_of(const OpNode& node);
 
-/// op(a, b), where an operand is a place among x..., y of the vjp, or one of these.
+/// op(a, b), where an operand is an index into x..., y of the vjp, or one of the constants below.
 struct VjpStep {
-  static constexpr int kCotangent = -1, kLast = -2;   // dy; the result of the step before
+  static constexpr int kCotangent = -1, kLast = -2;   // the cotangent; the result of the previous step
   Arithmetic op;
   int a, b;
 };
-/// A gradient of a vjp, as steps of which the last one gives it; it is dy where there are none.
+/// The steps that compute one gradient of a vjp. The last step yields the gradient; without steps it is dy.
 using VjpSteps = std::span<const VjpStep>;
-/// For each gradient of the vjp kernel; empty where it is not known.
+/// The steps of each gradient of the vjp kernel; empty if the kernel has no such form.
 std::span<const VjpSteps> steps_of(const kernels::VjpKernel& k);
 
 }   // namespace tapedeck::compiled

@@ -1,4 +1,4 @@
-// Ops of the library that groups compute by themselves, by their names.
+// Finds the ops of the library that groups compute by their own instructions, by name.
 #pragma once
 #include <map>
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace tapedeck::compiled {
 
-/// What stands beside the name of each op of the library that is in the list. To be called once for each
-/// list: it is never freed, since destructors of static objects may still record functions.
+/// Maps each op of the library whose name is in the list to the value listed with the name. To be called once
+/// per list: the map is never freed, since destructors of static objects may still record functions.
 template <class T>
 const std::map<const Op*, T>& ops_by_name(std::span<const std::pair<std::string_view, T>> list) {
   auto& known = *new std::map<const Op*, T>;

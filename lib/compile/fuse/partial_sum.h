@@ -1,4 +1,4 @@
-// PartialSum: a sum that a group adds up block by block, in the order of the op or of the vjp kernel.
+// PartialSum: a sum that a group accumulates block by block, in the same order as the op or the vjp kernel.
 #pragma once
 #include <algorithm>
 
@@ -9,24 +9,25 @@
 
 namespace tapedeck::compiled {
 
-/// How many elements one part of a sum adds up.
+/// The number of elements in one part of a sum.
 inline std::int64_t part_of(const GroupCode::Sum& s) {
   return s.order == GroupCode::Order::full  ? kernels::kFoldBlock
          : s.order == GroupCode::Order::vjp ? kernels::kSumPiece
                                             : s.rows.width * s.rows.rows_of_band;
 }
 
-/// Blocks begin at multiples of their own size, but for the last few of a piece, which get smaller.
+/// The blocks that are added begin at multiples of their size, except for the last few of a piece, which get
+/// smaller.
 template <class T> struct alignas(64) PartialSum {
   using Vector = kernels::Batch<T>;
   static constexpr std::int64_t w = kernels::kWidth<T>, step = 4 * w;
 
   Vector s[4], total;
-  T* part;               // that which is added up now
-  std::int64_t size;     // of its elements
-  std::int64_t at;       // how many are added
-  std::int64_t left;     // elements from its first on
-  std::int64_t column;   // of a row, the next
+  T* part;               // where the current part's sum is written
+  std::int64_t size;     // the number of elements of the current part
+  std::int64_t at;       // the number of its elements added so far
+  std::int64_t left;     // the number of elements from its first one on
+  std::int64_t column;   // the column of the next element, for sums of rows
   const GroupCode::Sum* sum;
 
   PartialSum(const GroupCode::Sum& sum, T* part, std::int64_t left) : part(part), left(left), sum(&sum) {
@@ -48,7 +49,8 @@ template <class T> struct alignas(64) PartialSum {
       if (at == size) part += sum->rows.width, left -= size, begin_part();
     }
   }
-  /// The same for eight vectors, not of rows. False: it did nothing, since they end a part.
+  /// Adds eight vectors, to sums that are not of rows. Returns false, without adding, if they would complete
+  /// a part.
   template <class... V> bool add_vectors(const V&... v) {
     static_assert(sizeof...(V) == 8);
     if (at + 8 * w >= size) return false;
@@ -71,7 +73,7 @@ template <class T> struct alignas(64) PartialSum {
     total += (s[0] + s[1]) + (s[2] + s[3]);
     std::fill_n(s, 4, Vector(T(0)));
   }
-  // [at, end) of a full sum, as fold_block adds them up.
+  // Adds elements [at, end) of a full sum, in the order of fold_block.
   void fold(const T* x, std::int64_t end) {
     std::int64_t i = at;
     for (; i + step <= end; i += step) {
@@ -80,7 +82,7 @@ template <class T> struct alignas(64) PartialSum {
       if ((i + step) % kernels::kFoldPiece<T> == 0) close();
     }
     if (i == end && end < size) return;
-    if (i % kernels::kFoldPiece<T> != 0) close();   // less than four vectors are left
+    if (i % kernels::kFoldPiece<T> != 0) close();   // fewer than four vectors are left
     for (; i + w <= end; i += w)
       total += Vector::load_unaligned(x + (i - at));
     if (end < size) return;
@@ -88,7 +90,7 @@ template <class T> struct alignas(64) PartialSum {
     for (; i < end; ++i)
       *part += x[i - at];
   }
-  // The same for a sum of a vjp's loop.
+  // Adds elements [at, end) in the order of a vjp's loop.
   void gather(const T* x, std::int64_t end) {
     const std::int64_t main = std::min(end, kernels::whole<T>(size));
     std::int64_t i = at;
@@ -103,7 +105,7 @@ template <class T> struct alignas(64) PartialSum {
     for (; i < end; ++i)
       *part += x[i - at];
   }
-  // Of a band of rows.
+  // Adds elements [at, end) of a band of rows.
   void add_rows(const T* x, std::int64_t end) {
     const std::int64_t width = sum->rows.width;
     for (std::int64_t i = at; i < end;) {

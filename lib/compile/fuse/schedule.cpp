@@ -1,6 +1,6 @@
-// In: a program. Out: its steps. Nodes of one level, dtype and size form a group: the level of a node is
-// above those of all that it reads through memory, so groups depend on lower levels alone. Of large nodes,
-// those that have no operand in common are groups of their own, which run where their results are needed.
+// In: a program. Out: its steps. Nodes of one level, dtype and size form a group. The level of a node is
+// above those of all nodes whose results it reads through memory, so a group depends on lower levels only.
+// Large nodes without a common operand form separate groups, which run where their results are needed.
 #include "compile/fuse/schedule.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ class Scheduler {
  private:
   struct Read {
     NodeId node;
-    bool block_by_block;   // in the same group; else through memory, when its step is over
-    bool order = false;    // nothing is read: it comes first
+    bool block_by_block;   // within one group; otherwise through memory, after the step of `node`
+    bool order = false;    // nothing is read; `node` only has to run before
   };
 
   const Node& node(NodeId n) const { return p_[n]; }
@@ -57,7 +57,7 @@ class Scheduler {
     }
     find_effects(n);
   }
-  // The first error of a replay is that of the function, before or after the same actions.
+  // Keeps the order of effects: a replay throws the same first error as the function, after the same actions.
   void find_effects(NodeId n) {
     if (as<StoreNode>(node(n))) return;
     if (must_run(p_, node(n))) {
@@ -81,14 +81,14 @@ class Scheduler {
     return std::span(reads_).subspan(first_read_[n], first_read_[NodeId(n.index() + 1)] - first_read_[n]);
   }
 
-  // The lowest level that each node can have.
+  // Assigns each node the lowest level that it can have.
   void assign_lowest_levels() {
     for (const NodeId n : order_)
       for (const Read& r : reads(n))
         level_[n] = std::max(level_[n], level_[r.node] + (r.block_by_block || r.order ? 0 : 1));
   }
 
-  // What is needed later only is computed with those that need it.
+  // Moves a node whose results are needed only later to the level of the first reader.
   void move_to_readers() {
     constexpr int never = 1 << 30;
     IdVector<NodeId, int> latest(p_.size(), never);
@@ -106,9 +106,9 @@ class Scheduler {
     return all;
   }
 
-  // Nodes of a level that read the same elements, or each other's, belong together; so do all small ones.
+  // Joins nodes of a level that read the same elements or each other's results; and all small nodes.
   void join_readers() {
-    constexpr std::int64_t large = 1 << 15;   // bytes of a result: what a core's first cache holds
+    constexpr std::int64_t large = 1 << 15;   // bytes of a result: the size of an L1 cache
     const auto is_small = [&](const Pass& pass) { return pass.n * size_of(pass.dtype) < large; };
     next_.resize(p_.size());
     for (const NodeId n : ids_of(next_))
@@ -132,7 +132,7 @@ class Scheduler {
       });
     }
   }
-  // The node that stands for those that belong together.
+  // The representative of the set of joined nodes.
   NodeId group_of(NodeId n) {
     while (next_[n] != n)
       n = next_[n] = next_[next_[n]];
@@ -150,7 +150,7 @@ class Scheduler {
     IdVector<NodeId, StepId> groups(p_.size());
     step_of_.resize(p_.size());
     for (const NodeId n : order_) {
-      // Copies and sums alone are faster one by one, and so is a node that nothing is fused with.
+      // A group needs two nodes, and one that computes: mere copies and sums are faster one by one.
       const bool fused = pass(n) && computes[group_of(n)] && members[group_of(n)] > 1;
       StepId step = fused ? groups[group_of(n)] : StepId();
       if (!step) step = steps_.push_back({{}, fused});
@@ -162,10 +162,10 @@ class Scheduler {
   using Level = std::tuple<int, DType, std::int64_t>;
   Level level_of(NodeId n) const { return {level_[n], pass(n)->dtype, pass(n)->n}; }
 
-  // The steps in recorded order where nothing forbids it.
+  // Sorts the steps topologically, in recorded order as far as possible.
   Steps sorted() {
     IdVector<StepId, int> waits(steps_.size());
-    // Those that wait for step s: from first[s] to first[s + 1], each once for each read.
+    // waiting[first[s]] to waiting[first[s + 1]]: the steps that wait for step s, once per read.
     IdVector<StepId, std::size_t> first(steps_.size() + 1);
     const auto for_each_wait = [&](const auto& f) {
       for (const NodeId n : order_)
@@ -196,14 +196,14 @@ class Scheduler {
   const Program& p_;
   const Passes& passes_;
   std::vector<NodeId> order_;
-  std::vector<Read> reads_;   // of all nodes, one after the other
+  std::vector<Read> reads_;   // the reads of all nodes, concatenated
   IdVector<NodeId, std::size_t> first_read_;
   IdVector<NodeId, int> level_;
-  IdVector<NodeId, NodeId> next_;   // a union-find: of each node one that belongs to it, or itself
+  IdVector<NodeId, NodeId> next_;   // a union-find forest: the parent of each node
   IdVector<NodeId, StepId> step_of_;
   Steps steps_;
   NodeId last_of_variables_, last_that_must_run_, last_action_;
-  std::vector<NodeId> throwing_;   // since the last action
+  std::vector<NodeId> throwing_;   // nodes that may throw, since the last action
 };
 
 }   // namespace

@@ -1,9 +1,10 @@
-// In: the nodes of a group, and its code. Out: the first difference between what they compute.
+// In: the nodes of a group, and its code. Out: the first difference between their results.
 //
-// A term is what one element of a pass is: an element of a value in memory, or an operation on terms. Equal
-// terms have equal ids. The nodes give the terms that are wanted; the code, followed instruction by
-// instruction, gives those that it computes. It knows nothing of how code is written, but believes what is
-// known of nodes: arithmetic_of and steps_of, row_sum_of, and which constants are uniform.
+// A term stands for an element of the pass: an element of a value in memory, or an operation on terms. Equal
+// terms have equal ids. The nodes determine the wanted terms; the code is executed symbolically, instruction
+// by instruction, and yields the computed terms. The verifier is independent of the code generator, but
+// relies on the same facts about nodes: arithmetic_of and steps_of, row_sum_of, and which constants are
+// uniform.
 #include "compile/fuse/verify.h"
 
 #include <bit>
@@ -24,17 +25,17 @@ using kernels::Put;
 using Term = std::uint32_t;   // 0: unknown
 constexpr Term kUnknown = 0;
 
-/// What a term is made with, beside two other terms or numbers.
+/// The kind of a term, which has two other terms or numbers as operands.
 enum class Head : std::uint64_t {
-  element,    // the element of a value at one place, for all of the pass
-  elements,   // those from one place on, one for each of the pass
+  element,    // one element of a value, for all elements of the pass
+  elements,   // consecutive elements of a value, one for each element of the pass
   uniform,    // any element of a value whose elements are equal
-  view,       // those that a view selects; axes follow
+  view,       // the elements that a view selects; axes follow
   axis,
-  next,                   // a list: one more entry
-  result,                 // of a call: which
-  sum,                    // how
-  arithmetic = 1 << 10,   // from here on: an Arithmetic
+  next,                   // a list with one more entry
+  result,                 // one result of a call
+  sum,                    // a sum, and its order
+  arithmetic = 1 << 10,   // this and the following: an Arithmetic
 };
 
 class Terms {
@@ -48,7 +49,7 @@ class Terms {
     return make(static_cast<std::uint64_t>(head), a, b);
   }
 
-  // Sums and products do not depend on the order of their operands, but for which of two NaN they give.
+  // Sums and products do not depend on the order of their operands, except for which of two NaN they return.
   Term arithmetic(Arithmetic op, Term a, Term b) {
     if (op == Arithmetic::mul && is_one(a)) return b;
     if ((op == Arithmetic::add || op == Arithmetic::mul) && b < a) std::swap(a, b);
@@ -75,7 +76,7 @@ class Terms {
   bool is_one(Term t) const { return t < is_one_.size() && is_one_[t]; }
 
   std::pmr::unordered_map<Key, Term, Hash> ids_;
-  std::vector<bool> is_one_;   // by terms
+  std::vector<bool> is_one_;   // by term
 };
 
 class GroupVerifier {
@@ -95,7 +96,7 @@ class GroupVerifier {
   std::string where() const { return at_ ? fmt::format("node {}, {}: ", at_.index(), name_of(p_[at_])) : ""; }
 
  private:
-  // What elements in memory are as terms.
+  // Terms of elements in memory.
 
   std::int64_t size_of_value(ValueId v) const { return p_[v].spec.shape.size(); }
   Term element(ValueId v, std::int64_t at) {
@@ -129,7 +130,7 @@ class GroupVerifier {
     return t;
   }
 
-  // What the nodes compute.
+  // The wanted terms, from the nodes.
 
   Term operand(const Access& a) {
     if (const auto known = wanted_.find(a.of); known != wanted_.end() && a.size() == n_) return known->second;
@@ -239,7 +240,7 @@ class GroupVerifier {
     return last;
   }
 
-  // What the code computes.
+  // The computed terms, from the code.
 
   void follow() {
     read_.assign(code_.size(), kUnknown);
@@ -277,7 +278,8 @@ class GroupVerifier {
     if (p_[v].spec.dtype != (boolean ? DType::boolean : code_.pass.dtype))
       broken("{} is read as another dtype", p_[v].spec);
   }
-  // Loops read whole lines of 64 bytes; so much memory a value has, from its beginning on.
+  // Loops read whole lines of 64 bytes, and the memory of a value is padded to whole lines from its
+  // beginning.
   void require_lines(const Elements& e, std::int64_t size) const {
     const auto lines = [&](std::int64_t n) { return (n * size + 63) / 64 * 64; };
     if (!passes_.is_uniform(e.of) && e.first * size + lines(n_) > lines(size_of_value(e.of)))
@@ -309,7 +311,7 @@ class GroupVerifier {
   void follow(const GroupInstruction& i) {
     constexpr std::uint16_t products = code_of(Then{}, Form{}, Form{}, Form::moving);
     if (i.code >= kCodes) broken("there is no such instruction");
-    // Handlers look entries up before they know whether they need them.
+    // Handlers load entries before they know whether they need them.
     const bool computes = i.code >= code_of(Kind::arithmetic);
     if (i.a >= read_.size() || (computes && (i.b >= read_.size() || i.c >= read_.size())))
       broken("an entry lies outside of its table");
@@ -410,7 +412,7 @@ class GroupVerifier {
     }
   }
 
-  // Whether all that is written is what is wanted.
+  // The comparison of computed and wanted terms.
 
   void compare() {
     std::unordered_map<std::size_t, int> times;
@@ -449,13 +451,13 @@ class GroupVerifier {
   const Step& step_;
   const GroupCode& code_;
   const std::int64_t n_;
-  NodeId at_;   // for messages
+  NodeId at_;   // the current node, for messages
   std::pmr::monotonic_buffer_resource memory_{1 << 12};
   Terms terms_{memory_};
   ByValue<Term> wanted_{&memory_}, sums_{&memory_};
   ByValue<NodeId> of_{&memory_};
-  std::vector<Term> read_, written_, added_;   // by the entries of the tables; by the sums
-  std::vector<bool> fetched_;                  // by views: each has one cursor
+  std::vector<Term> read_, written_, added_;   // by entry of the tables; added_: by sum
+  std::vector<bool> fetched_;                  // by view, since each has one cursor
   Term held_ = kUnknown;
 };
 

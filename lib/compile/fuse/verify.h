@@ -1,4 +1,4 @@
-// Checks the code of a group against the nodes that it stands for.
+// Verifies the code of a group against its nodes.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tapedeck::compiled {
 
-/// What is wrong, or nothing: the instructions are followed with terms in the place of numbers, and each
-/// value that the group writes must get the term that its node stands for, and no other.
+/// Returns the first difference, or nothing. The instructions are executed symbolically, on terms instead of
+/// numbers; each value that the group writes must get exactly the term that its node computes.
 std::optional<std::string> verify(const Program& p, const Passes& passes, const Step& step,
                                   const GroupCode& code);
 

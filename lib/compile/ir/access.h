@@ -1,13 +1,13 @@
-// Access: how a node names elements of a value. A value is what was computed; an access is which of its
-// elements are read, and as what. There is no other way to name an operand.
+// Access: the operand of a node. A value is a computed tensor; an access names the elements of a value that
+// are read, and the spec under which they are read. There is no other way to name an operand.
 #pragma once
 #include "compile/ir/ids.h"
 #include "tapedeck/shape.h"
 
 namespace tapedeck::compiled {
 
-/// The elements of `of` from `first` on, row-major under the shape of `spec`. Without a value: an operand of
-/// which a node needs the dtype and shape, or nothing at all.
+/// The elements of value `of` from element `first` on, row-major in the shape of `spec`. Without a value: an
+/// operand that is not read, of which a node needs only the spec, or nothing at all.
 struct Access {
   ValueId of = {};
   std::int64_t first = 0;

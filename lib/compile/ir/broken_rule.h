@@ -1,4 +1,5 @@
-// What verifiers share: what they throw and return, and how far views reach.
+// Helpers shared by the verifiers: the exception for a broken rule, and the range of elements that a view
+// selects.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace tapedeck::compiled {
 
-/// The first rule that is broken. Caught by fault_of alone.
+/// The exception for the first broken rule; caught by fault_of only.
 struct Broken {
   std::string rule;
 };
@@ -16,7 +17,7 @@ template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&
   throw Broken{fmt::format(text, std::forward<A>(a)...)};
 }
 
-/// How many elements a view selects, and between which.
+/// The number of elements that a view selects, and the least and the greatest position among them.
 struct Reach {
   std::int64_t count = 1, least, most;
   explicit Reach(const kernels::StridedView& view) : least(view.offset()), most(view.offset()) {
@@ -27,7 +28,7 @@ struct Reach {
   }
 };
 
-/// Runs a verifier: what it finds, after where it is then.
+/// Runs a verifier. Returns the rule that it finds broken, preceded by its position, or nothing.
 template <class V> std::optional<std::string> fault_of(V v) {
   try {
     v.run();

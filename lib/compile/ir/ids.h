@@ -1,5 +1,5 @@
-// Ids of values, nodes, keys and steps: a type for each, so that none stands for another, and lists that
-// only the right one indexes.
+// Ids of values, nodes, keys and steps: distinct types, so that they cannot be confused, and vectors that are
+// indexed by one type of id only.
 #pragma once
 #include <compare>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tapedeck::compiled {
 
-/// A place in a list; default-constructed: none, which is false.
+/// An index into a list. A default-constructed id is none, and converts to false.
 template <class Tag> class Id {
  public:
   constexpr Id() = default;
@@ -53,7 +53,7 @@ template <class I, class T> class IdVector {
   std::vector<T> list_;
 };
 
-/// The ids of a list of n, for a range-based for.
+/// The ids of a list of n elements, for range-based for loops.
 template <class I> class IdsOf {
  public:
   explicit IdsOf(std::size_t n) : n_(n) {}

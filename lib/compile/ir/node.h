@@ -1,4 +1,4 @@
-// Node: one computation of a program. It reads accesses and defines values; each kind is a struct of its own.
+// Node: one computation of a program, which reads accesses and defines values. Each kind of node is a struct.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,13 +18,13 @@ namespace tapedeck::compiled {
 struct OpNode {
   const Op* op = nullptr;
   OwnedAttrs attrs = {};
-  KeyId key = {};                            // with which the attributes begin, where it is no constant
-  const kernels::MapKernel* map = nullptr;   // what the kernel is, where it is elementwise
+  KeyId key = {};   // the key at the beginning of the attributes, if it is not a constant
+  const kernels::MapKernel* map = nullptr;   // the loops of the kernel, if it is elementwise
   std::vector<Access> in = {};
   std::vector<ValueId> out = {};
 };
 
-/// out = map(in): a jvp, which is an elementwise kernel without an op.
+/// out = map(in): the jvp of an elementwise op, which is an elementwise kernel without an op.
 struct MapNode {
   const kernels::MapKernel* map = nullptr;
   std::vector<Access> in = {};
@@ -33,15 +33,15 @@ struct MapNode {
 
 /// Gradients of an elementwise op.
 struct VjpNode {
-  /// value = before + the gradients of the inputs of this bit mask, in their order.
+  /// value = before + the sum of the gradients with respect to the inputs in this bit mask, in order.
   struct Result {
     ValueId value;
     unsigned inputs = 0;
-    Access before = {};   // reads nothing: the sum begins with the first gradient
+    Access before = {};   // reads nothing if the sum begins with the first gradient
   };
   const Op* op = nullptr;
   const kernels::VjpKernel* kernel = nullptr;
-  std::vector<Access> in = {};   // x..., y, dy; those that are not read have a spec alone
+  std::vector<Access> in = {};   // x..., y, dy; operands that are not read have only a spec
   std::vector<Result> results = {};
 
   std::size_t inputs() const { return static_cast<std::size_t>(kernel->inputs); }
@@ -51,14 +51,14 @@ struct VjpNode {
 /// The loops of a user's map, or of its derivatives; see kernels::PassTensors.
 struct UserMapNode {
   struct Result {
-    ValueId value;        // none: not wanted
-    Access before = {};   // to which the result is added, if it reads something
+    ValueId value;        // none if the result is not wanted
+    Access before = {};   // the result is added to it, if it reads a value
   };
   const kernels::UserLoops* loops = nullptr;
-  OwnedAttrs closure = {};   // what the user's function closes over
+  OwnedAttrs closure = {};   // the captures of the user's function
   DType dtype = DType::f32;
   std::shared_ptr<const Shape> shape = {};
-  int inputs = 0;   // the operands that broadcast to `shape`, which come first
+  int inputs = 0;   // number of leading operands, which broadcast to `shape`
   bool gradients = false;
   std::int64_t directions = 1;
   std::vector<kernels::Shift> shifts = {};
@@ -66,7 +66,7 @@ struct UserMapNode {
   std::vector<Result> results = {};
 };
 
-/// out = the elements of `in` that the view selects, as a copy; recorded for `op`.
+/// out = a copy of the elements of `in` that the view selects. `op` is the op that was called.
 struct SelectNode {
   const Op* op = nullptr;
   Access in = {};
@@ -74,9 +74,9 @@ struct SelectNode {
   ValueId out = {};
 };
 
-/// out = before + a b, a product of matrices.
+/// out = before + a b, where a and b are matrices.
 struct ProductSum {
-  const Op* op = nullptr;   // the product
+  const Op* op = nullptr;   // the matrix product
   MatmulOptions transposed = {};
   std::vector<Access> in = {};   // a, b, before
   ValueId out = {};
@@ -91,18 +91,18 @@ struct ReadNode {
   std::shared_ptr<detail::VariableCell> cell = {};
   ValueId out = {};
 };
-/// `in` becomes the value of a variable.
+/// Assigns `in` to a variable.
 struct StoreNode {
   std::shared_ptr<detail::VariableCell> cell = {};
   Access in = {};
 };
 
-/// out = action(in), which may read and change variables: a step of an optimizer, or the derivative of an op
-/// whose rule reads numbers on the host.
+/// out = action(in), where the action may read and change variables: a step of an optimizer, or the
+/// derivative of an op whose rule reads numbers on the host.
 struct ActionNode {
-  const Op* op = nullptr;   // null: a step
+  const Op* op = nullptr;   // null for a step of an optimizer
   Trace::KeyedAction action = {};
-  KeyId key = {};   // that the action is given, where it is no constant
+  KeyId key = {};   // the key passed to the action, if it is not constant_key
   random::Key constant_key = {};
   std::vector<Access> in = {};
   std::vector<ValueId> out = {};
@@ -111,8 +111,8 @@ struct ActionNode {
 using Node = std::variant<OpNode, MapNode, VjpNode, UserMapNode, SelectNode, ProductSum, ReadNode, StoreNode,
                           ActionNode>;
 
-/// Calls read(access) for each operand that a node names, read or not, and write(value) for each place of a
-/// result, wanted or not, in an order of their own that never changes.
+/// Calls read(access) for each operand of a node, whether it is read or not, and write(value) for each
+/// result, whether it is wanted or not, in a fixed order.
 template <class Read, class Write>
 void for_each_place(const Node& node, const Read& read, const Write& write) {
   std::visit(
@@ -154,7 +154,7 @@ template <class F> void for_each_result(const Node& node, const F& f) {
 template <class T> const T* as(const Node& node) { return std::get_if<T>(&node); }
 inline bool changes_variables(const Node& n) { return as<StoreNode>(n) || as<ActionNode>(n); }
 
-/// "mul", "gradient of mul", "read w"
+/// The name of a node for messages: "mul", "gradient of mul", "read w".
 std::string name_of(const Node& node);
 
 }   // namespace tapedeck::compiled

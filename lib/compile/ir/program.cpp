@@ -1,4 +1,5 @@
-// In: nodes, one after the other. Out: a program in which each reads what is defined before it.
+// In: nodes, one after the other. Out: a program in which each node reads only values that are defined before
+// it.
 #include "compile/ir/program.h"
 
 #include "core/format.h"

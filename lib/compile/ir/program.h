@@ -1,6 +1,6 @@
-// Program: what a function of tensors computes, in static single-assignment form. Each value is an argument,
-// a constant, or defined by one node, and never changes; nodes stand in an order in which each comes after
-// what it reads. A rewrite makes another program.
+// Program: a recorded function of tensors, in static single-assignment form. Each value is an argument, a
+// constant, or defined by one node, and never changes. Nodes are in topological order: each comes after the
+// nodes whose results it reads. Rewrites return another program.
 #pragma once
 #include "compile/ir/node.h"
 
@@ -9,34 +9,34 @@ namespace tapedeck::compiled {
 struct Value {
   enum class From : std::uint8_t { nothing, node, argument, constant };
   Spec spec;
-  From from = From::nothing;   // nothing: no node has defined it yet, or any more, and none may read it
-  NodeId node = {};            // that defines it
-  std::size_t argument = 0;    // its number: the first, where one tensor is several arguments
-  Tensor constant = {};        // there before the recording, or made of numbers on the host
+  From from = From::nothing;   // nothing: not defined (yet, or any more), so no node may read it
+  NodeId node = {};            // the node that defines it
+  std::size_t argument = 0;    // its index; the first one, if a tensor is several arguments
+  Tensor constant = {};        // created before the recording, or from numbers on the host
 };
 
-/// A key of random numbers: one that the function is called with, or a part of another.
+/// A key for random numbers: an argument of the function, or split from another key.
 struct DerivedKey {
-  KeyId of = {};              // none: the key is an argument
-  std::uint64_t number = 0;   // of the argument, or of the part
+  KeyId of = {};              // the key that was split; none if this key is an argument
+  std::uint64_t number = 0;   // the index of the argument, or the number of the split
 };
 
 class Program {
  public:
   ValueId add_argument(const Spec& spec);
-  /// One more argument that is the same tensor as this value.
+  /// Adds an argument that is the same tensor as this value.
   void repeat_argument(ValueId v) { arguments_.push_back(v); }
   ValueId add_constant(const Tensor& x);
   KeyId add_key(DerivedKey key) { return keys_.push_back(key); }
-  /// A value for a node that is about to be defined.
+  /// Adds a value that a node will define later.
   ValueId promise(const Spec& spec) { return values_.push_back({.spec = spec}); }
-  /// Appends a node. Throws InternalError where it reads what is not there yet, or defines what is.
+  /// Appends a node. Throws InternalError if it reads a value that is not defined, or defines one that is.
   NodeId define(Node&& node);
-  /// What is returned. `first`: the number of the first output that is the same tensor; `is_given`: the
-  /// tensor is an argument or a constant itself, and not another one with its elements.
+  /// Adds an output. `first`: the index of the first output that is the same tensor. `is_given`: the function
+  /// returns the tensor of an argument or a constant itself, not another tensor with the same elements.
   void add_output(const Access& a, std::size_t first, bool is_given);
   void add_output(const Access& a) { add_output(a, outputs_.size(), false); }
-  /// Lets constants go that no node reads, when all is defined.
+  /// Releases constants that nothing reads. To be called when the program is complete.
   void forget_constants();
 
   std::size_t size() const { return nodes_.size(); }
@@ -46,24 +46,24 @@ class Program {
   const IdVector<NodeId, Node>& nodes() const { return nodes_; }
   const IdVector<KeyId, DerivedKey>& keys() const { return keys_; }
   const std::vector<ValueId>& arguments() const { return arguments_; }
-  /// What the function returns; of an undefined tensor an access that reads nothing.
+  /// The outputs of the function. An undefined tensor is an access that reads nothing.
   const std::vector<Access>& outputs() const { return outputs_; }
   struct Identity {
     std::size_t first;
     bool is_given;
   };
-  const std::vector<Identity>& identities() const { return identities_; }   // of the outputs
+  const std::vector<Identity>& identities() const { return identities_; }   // by output
 
-  /// All of a value.
+  /// An access to all elements of a value.
   Access all_of(ValueId v) const { return {v, 0, values_[v].spec}; }
-  /// Whether an access reads all of its value, under its own shape.
+  /// Whether an access reads all elements of its value, in the value's shape.
   bool is_all(const Access& a) const { return a.first == 0 && a.spec == values_[a.of].spec; }
-  /// The node that defines what is read, or none.
+  /// The node that defines the value that is read, or none.
   NodeId node_of(const Access& a) const { return a.reads() ? values_[a.of].node : NodeId(); }
 
-  /// For a rewrite: the same without nodes, whose values are promised again; and the nodes.
+  /// For rewrites: returns the program without its nodes, whose values are undefined again, and the nodes.
   std::pair<Program, IdVector<NodeId, Node>> take_apart() &&;
-  /// For a recording that is given up in part: how far it has come, and back to there.
+  /// For a recording that is partly discarded: mark() returns the current size, and back_to() restores it.
   struct Mark {
     std::size_t values, nodes;
   };

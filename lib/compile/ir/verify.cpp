@@ -1,4 +1,5 @@
-// In: a program. Out: the first rule that it breaks. It shares no code with what makes programs.
+// In: a program. Out: the first rule that it breaks. The verifier shares no code with the tracer and the
+// rewrites.
 #include "compile/ir/verify.h"
 
 #include "compile/ir/broken_rule.h"

@@ -8,14 +8,14 @@
 namespace tapedeck::compiled {
 namespace {
 
-// Memory that is free for a while, best fit first.
+// A best-fit allocator of offsets in the arena.
 class Holes {
  public:
   std::int64_t take(std::int64_t bytes) {
     auto best = holes_.end();
     for (auto h = holes_.begin(); h != holes_.end(); ++h) {
       if (h->bytes >= bytes && (best == holes_.end() || h->bytes < best->bytes)) best = h;
-      if (h->bytes == bytes) break;   // none fits better
+      if (h->bytes == bytes) break;   // an exact fit is the best
     }
     if (best == holes_.end()) {
       end_ += bytes;
@@ -50,8 +50,8 @@ class Holes {
   std::int64_t end_ = 0;
 };
 
-// The value whose memory v may take over: that to which a product is added, where nothing else reads it then
-// or later.
+// The value whose memory v may overwrite: the operand to which a product is added, if nothing else reads it
+// in that step or later.
 ValueId overwritten_by(const Plan& plan, ValueId v) {
   const NodeId n = plan.program[v].node;
   const ProductSum* sum = n ? as<ProductSum>(plan.program[n]) : nullptr;
@@ -63,7 +63,8 @@ ValueId overwritten_by(const Plan& plan, ValueId v) {
   return is_fit && !is_factor ? before : ValueId();
 }
 
-// Values by a step of theirs, from 0 on, in the order of their ids.
+// Lists of values by step, each in the order of ids. Filled in two passes: count() all, then counted(), then
+// add() all.
 class ByStep {
  public:
   explicit ByStep(std::size_t steps) : end_(steps + 1) {}
@@ -73,7 +74,7 @@ class ByStep {
     list_.resize(end_.back());
   }
   void add(std::int32_t step, ValueId v) { list_[end_[static_cast<std::size_t>(step)]++] = v; }
-  /// When all that were counted are there.
+  /// The values of a step. Precondition: all values that were counted have been added.
   std::span<const ValueId> operator[](std::size_t step) const {
     const std::size_t first = step ? end_[step - 1] : 0;
     return std::span(list_).subspan(first, end_[step] - first);
@@ -86,11 +87,11 @@ class ByStep {
 
 }   // namespace
 
-// Best fit, in the order of definition.
+// Allocates values best fit, in the order of their definitions.
 void arrange(Plan& plan) {
   const auto& lives = plan.lives;
   const auto bytes_of = [&](ValueId v) { return padded_bytes(plan.program[v].spec); };
-  const std::size_t steps = plan.steps.size() + 2;   // and one before the first, and one behind the last
+  const std::size_t steps = plan.steps.size() + 2;   // and one before the first, and one after the last
   const auto first_of = [&](ValueId v) { return lives[v].first + 1; };
   const auto last_of = [&](ValueId v) { return lives[v].last + 1; };
   ByStep beginning(steps), ending(steps);

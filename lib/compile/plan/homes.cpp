@@ -1,4 +1,5 @@
-// In: a program, its steps, and when its values are used. Out: in whose memory each value lies.
+// In: a program, its steps, and the lives of its values. Out: the kind of memory in which each value is
+// stored.
 #include <algorithm>
 
 #include "compile/plan/plan.h"
@@ -6,7 +7,8 @@
 namespace tapedeck::compiled {
 namespace {
 
-// Values that are read by other steps than that which defines them, or lie in memory in any case.
+// The values that must be in memory: those that another step than the defining one reads, the results of
+// steps that are not fused, and outputs.
 IdVector<ValueId, bool> find_kept(const Program& p, const Steps& steps,
                                   const IdVector<ValueId, Life>& lives) {
   IdVector<ValueId, bool> kept(p.values().size());
@@ -35,7 +37,7 @@ Home::In home_of(const Program& p, const Value& value) {
                                 : Home::In::arena;
 }
 
-// A change after the read and before, or while, the value is used.
+// Whether a variable changes after the value was read, up to and including its last use.
 bool changes_while_used(const std::vector<std::int32_t>& changes, const Life& life) {
   const auto next = std::upper_bound(changes.begin(), changes.end(), life.first);
   return next != changes.end() && *next <= life.last;
@@ -54,7 +56,7 @@ IdVector<ValueId, Home> find_homes(const Program& p, const Steps& steps,
         p[a.of].spec.nbytes() > kSmallBytes)
       homes[a.of].in = Home::In::output;
 
-  std::vector<std::int32_t> changes;   // steps, in order
+  std::vector<std::int32_t> changes;   // steps that change variables, in order
   for (const StepId s : ids_of(steps))
     if (changes_variables(p[steps[s].nodes[0]])) changes.push_back(static_cast<std::int32_t>(s.index()));
   for (const ValueId v : ids_of(homes))

@@ -1,4 +1,4 @@
-// In: a program and its steps. Out: which nodes are needed, and from when to when each value is.
+// In: a program and its steps. Out: which nodes are needed, and the first and last step that need each value.
 #include <algorithm>
 
 #include "compile/plan/plan.h"
@@ -33,13 +33,13 @@ IdVector<ValueId, Life> find_lives(const Program& p, const Steps& steps) {
     const auto s = static_cast<std::int32_t>(id.index());
     for (const NodeId n : steps[id].nodes) {
       for_each_result(p[n], [&](ValueId v) { lives[v].first = s, use(v, s); });
-      // What a kernel returns may be the memory of what it reads.
+      // A tensor that a kernel returns may share memory with the operands.
       for_each_operand(p[n], [&](const Access& a) { use(a.of, returns_memory(p[n]) ? end : s); });
     }
   }
   for (const Access& a : p.outputs())
     if (a.reads()) use(a.of, end);
-  // Values are stored before the next action, or at the end.
+  // A stored value is needed until variables are assigned: before the next action, or at the end.
   for (std::int32_t s = end, next = end; s-- > 0;) {
     const Node& node = p[steps[StepId(static_cast<std::size_t>(s))].nodes[0]];
     if (as<ActionNode>(node)) next = s;

@@ -1,5 +1,5 @@
-// In: a plan. Out: the first rule that it breaks. It knows nothing of how plans are made: not the lives of
-// values, nor how an arena is filled.
+// In: a plan. Out: the first rule that it breaks. The verifier does not use the results of the planner's
+// analyses, such as the lives of values.
 #include "compile/plan/verify.h"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ class PlanVerifier {
  private:
   const Home& home(ValueId v) const { return plan_.homes[v]; }
 
-  // How often a value will be read. What a kernel returns may be the memory of its operands, which must stay.
+  // Counts the reads of each value. A tensor that a kernel returns may share memory with the operands, which
+  // must then be kept.
   void count_uses() {
     done_.resize(p_.size()), planned_.resize(p_.size());
     for (const Step& step : plan_.steps)
@@ -87,8 +88,8 @@ class PlanVerifier {
     }
   }
 
-  // A value that comes from outside of the steps, or with a read: the replay copies it, or refers to it. In
-  // `there` it lies where it comes from.
+  // A value that no kernel computes: an argument, a constant, or a variable that is read. The replay copies
+  // it to the arena, or leaves it in its own memory, which is `there`.
   void give(ValueId v, Home::In there) {
     const Home::In in = home(v).in;
     if (in == Home::In::registers) return;   // nothing reads it
@@ -96,7 +97,7 @@ class PlanVerifier {
     if (in != there) broken("value {} lies where it does not come from", v.index());
     is_there_[v] = true;
   }
-  // A kernel writes a value. `into`: the value that it adds to in place, if that lies there.
+  // A kernel computes v. `into`: the value that the kernel adds to in place, if it has the same home.
   void compute(ValueId v, ValueId into = {}) {
     switch (home(v).in) {
       case Home::In::arena:
@@ -198,7 +199,7 @@ class PlanVerifier {
     check_effects(n);
     for_each_operand(p_[n], [&](const Access& a) { --uses_[a.of]; });
   }
-  // What must run does so in the order in which it was recorded, and what acts after all before it that may
+  // Nodes that must run do so in recorded order, and a node that acts runs after all earlier nodes that may
   // throw.
   void check_effects(NodeId n) {
     if (as<StoreNode>(p_[n])) return;
@@ -218,14 +219,14 @@ class PlanVerifier {
         broken("it acts before node {}, which may throw", k);
     last_action_ = n;
   }
-  // What reads and changes variables runs in the order in which it was recorded.
+  // Nodes that read or change variables run in recorded order.
   void in_order() {
     if (last_of_variables_ && at_ < last_of_variables_)
       broken("it runs after node {}", last_of_variables_.index());
     last_of_variables_ = at_;
   }
 
-  // Variables get their values: memory that was read without being held may change then.
+  // Variables are assigned. Memory that was read from them without being held may change.
   void assign(bool all) {
     std::erase_if(borrowed_reads_, [&](const auto& read) {
       const bool changes = all || std::any_of(pending_.begin(), pending_.end(), [&](const StoreNode* s) {
@@ -250,8 +251,9 @@ class PlanVerifier {
   IdVector<ValueId, int> uses_;
   IdVector<ValueId, std::uint8_t> is_there_;
   IdVector<NodeId, std::uint8_t> done_, planned_;
-  std::pmr::monotonic_buffer_resource memory_{1 << 12};   // libstdc++'s pools crash where memory ends
-  std::pmr::map<std::int64_t, Tag> arena_{&memory_};      // by where they begin
+  // libstdc++'s pool resources crash if memory runs out.
+  std::pmr::monotonic_buffer_resource memory_{1 << 12};
+  std::pmr::map<std::int64_t, Tag> arena_{&memory_};   // by offset
   std::vector<std::pair<const detail::VariableCell*, ValueId>> borrowed_reads_;
   std::vector<const StoreNode*> pending_;
   NodeId at_, last_of_variables_, last_that_must_run_, last_that_may_throw_, last_action_;

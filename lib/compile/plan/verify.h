@@ -1,4 +1,4 @@
-// Checks a plan before it is used.
+// Verifies a plan before it is used.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tapedeck::compiled {
 
-/// What is wrong, or nothing. The steps are followed over memory that is tagged with the values that lie
-/// there: each read must find the value that its access names, each write must go to memory that the program
-/// owns and on which no value lies that is still needed, results must be there at the end, and stores and
-/// actions keep their order. The code of groups is checked against their nodes.
+/// Returns the first broken rule, or nothing. The verifier simulates the steps on memory that is tagged with
+/// the values stored there. Each read must find the value that its access names; each write must go to memory
+/// that the program owns and that holds no value that is still needed; the results must be present at the
+/// end; stores and actions must keep their order. The code of groups is verified against their nodes.
 std::optional<std::string> verify(const Plan& plan);
 
 }   // namespace tapedeck::compiled

@@ -1,5 +1,6 @@
-// In: a program. Out: the same without sums of products. BLAS adds a product of few terms to what is there
-// when it has computed it, so that results have the bits of a product and a sum.
+// In: a program. Out: an equivalent one in which sums of matrix products are computed by accumulating
+// products. BLAS completes a product of few terms before it adds it to the accumulator, so the results have
+// the same bits as separate products and sums.
 #include "compile/rewrite/product_sums.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace tapedeck::compiled {
 namespace {
 
-constexpr std::int64_t kMostTerms = 64;   // oneDNN looks at the result before it has added up 128
+constexpr std::int64_t kMostTerms = 64;   // oneDNN reads the accumulator before it has added up 128 terms
 
 class Finder {
  public:
@@ -39,12 +40,12 @@ class Finder {
     if (!n || n->op->meaning != Meaning::matmul) return false;
     const Shape &y = term.spec.shape, &a = n->in[0].spec.shape, &b = n->in[1].spec.shape;
     if (y.ndim() != 2 || a.ndim() != 2 || b.ndim() != 2) return false;
-    if (y[0] <= 1 || y[1] <= 1) return false;   // a vector is added to term by term
+    if (y[0] <= 1 || y[1] <= 1) return false;   // for vectors, BLAS adds to the accumulator term by term
     return a.size() <= kMostTerms * y[0];
   }
 
   const Program& p_;
-  IdVector<ValueId, int> uses_;   // by nodes and as results
+  IdVector<ValueId, int> uses_;   // by nodes, and as outputs
 };
 
 }   // namespace
@@ -54,7 +55,7 @@ Program with_product_sums(Program p) {
     Access before;
     ValueId out;
   };
-  IdVector<NodeId, Sum> sums(p.size());   // of the products that become one
+  IdVector<NodeId, Sum> sums(p.size());   // by product: the sum that it becomes
   IdVector<NodeId, bool> dropped(p.size());
   bool any = false;
   const Finder finder(p);
@@ -62,7 +63,7 @@ Program with_product_sums(Program p) {
     if (!finder.is_sum_of_products(p[id])) continue;
     const OpNode& sum = std::get<OpNode>(p[id]);
     dropped[id] = any = true;
-    for (std::size_t i = 1; i < sum.in.size(); ++i)   // a term becomes the sum up to it
+    for (std::size_t i = 1; i < sum.in.size(); ++i)   // the node of a term computes the sum up to this term
       sums[p.node_of(sum.in[i])] = {sum.in[i - 1], i + 1 == sum.in.size() ? sum.out[0] : sum.in[i].of};
   }
   if (!any) return p;

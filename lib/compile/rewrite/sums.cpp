@@ -1,4 +1,5 @@
-// In: a program. Out: the same without those sums of many terms that groups can compute.
+// In: a program. Out: an equivalent one in which sums of many terms that groups can compute are additions of
+// two terms.
 #include "compile/rewrite/sums.h"
 
 #include <algorithm>
@@ -34,11 +35,11 @@ bool is_split(const Program& p, const Passes& passes, const Node& node) {
   });
 }
 
-/// A sum, while its terms are defined one after the other.
+/// A sum that is being split: its additions are defined as soon as their terms are.
 struct Sum {
   OpNode node;
   Access so_far;
-  std::size_t next = 1;   // term
+  std::size_t next = 1;   // the next term to add
 };
 
 class Splitter {
@@ -49,9 +50,9 @@ class Splitter {
       wait(s);
   }
 
-  // Adds what is there now that this value is.
+  // Defines the additions that were waiting for this value.
   void advance(ValueId v) {
-    if (v.index() >= waiting_.size()) return;   // a sum that is made here
+    if (v.index() >= waiting_.size()) return;   // a partial sum, for which nothing waits
     for (Sum* const s : std::exchange(waiting_[v], {}))
       wait(*s);
   }
@@ -63,7 +64,7 @@ class Splitter {
       if (add_term(s)) return;
     waiting_[is_there(s.so_far) ? s.node.in[s.next].of : s.so_far.of].push_back(&s);
   }
-  // Whether it was the last one.
+  // Adds the next term. Returns whether it was the last one.
   bool add_term(Sum& s) {
     const ValueId result = s.node.out[0];
     const bool last = s.next + 1 == s.node.in.size();
@@ -73,13 +74,13 @@ class Splitter {
                      .in = {s.so_far, s.node.in[s.next++]},
                      .out = {sum}});
     s.so_far = p_.all_of(sum);
-    if (last) advance(sum);   // of which another sum may be
+    if (last) advance(sum);   // which another sum may be waiting for
     return last;
   }
 
   Program& p_;
   std::vector<Sum> sums_;
-  IdVector<ValueId, std::vector<Sum*>> waiting_;   // for that value
+  IdVector<ValueId, std::vector<Sum*>> waiting_;   // the sums that wait for a value
 };
 
 }   // namespace

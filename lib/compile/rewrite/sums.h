@@ -1,11 +1,11 @@
-// Sums of many terms, as additions that groups can compute.
+// Rewrites sums of many terms to additions that groups can compute.
 #pragma once
 #include "compile/ir/program.h"
 
 namespace tapedeck::compiled {
 
-/// The same program, in which sums whose terms are all computed in one pass are additions of two terms, each
-/// as soon as these are there.
+/// Returns an equivalent program in which a sum whose terms can all be computed in one group becomes
+/// additions of two terms, each placed as soon as its terms are defined.
 Program with_sums_of_two(Program p);
 
 }   // namespace tapedeck::compiled
