@@ -1,4 +1,4 @@
-// In: calls of compiled functions. Out: what the functions return, by programs or by the functions
+// In: calls of compiled functions. Out: their results, computed by recorded programs or by the functions
 // themselves.
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,7 @@ namespace {
 
 using compiled::Plan, compiled::Program, compiled::Tracer;
 
-// The first of the list that equals x[i].
+// The index of the first element that equals x[i].
 template <class T, class Same> std::size_t first_of(std::span<const T> x, std::size_t i, const Same& same) {
   std::size_t k = 0;
   while (!same(x[k], x[i]))
@@ -38,7 +38,7 @@ std::size_t first_tensor(std::span<const Tensor> x, std::size_t i) {
 std::size_t first_key(const Arguments& x, std::size_t i) {
   return first_of(std::span(x.keys), i, random::KeyAccess::equal);
 }
-// The same for each tensor of a list, in one pass.
+// first_tensor for each tensor of a list, in linear time.
 std::vector<std::size_t> first_tensors(std::span<const Tensor> x) {
   std::unordered_map<std::uint64_t, std::size_t> known;
   std::vector<std::size_t> firsts;
@@ -47,11 +47,11 @@ std::vector<std::size_t> first_tensors(std::span<const Tensor> x) {
   return firsts;
 }
 
-// What must be the same for a program to be replayed: types, dtypes and shapes, numbers, which tensors are
-// the same, and which keys.
+// The properties of arguments that a program depends on: types, dtypes, shapes, numbers, and which tensors
+// and which keys are identical.
 struct Signature {
   std::vector<Spec> specs;
-  std::vector<std::size_t> tensors, keys;   // for each, the first that is the same
+  std::vector<std::size_t> tensors, keys;   // for each, the index of the first one that is identical
   std::string rest;
 
   explicit Signature(const Arguments& x) : tensors(first_tensors(x.tensors)), rest(x.rest) {
@@ -72,7 +72,7 @@ struct Signature {
     return true;
   }
   bool are_the_same(std::span<const Tensor> x) const {
-    constexpr std::size_t few = 32;   // which are compared sooner than hashed
+    constexpr std::size_t few = 32;   // up to which comparing is faster than hashing
     if (x.size() > few) return first_tensors(x) == tensors;
     for (std::size_t i = 0; i < x.size(); ++i)
       if (first_tensor(x, i) != tensors[i]) return false;
@@ -94,11 +94,11 @@ class Entry {
   Signature signature;
   Plan plan;
   Tracer::Variables variables;
-  std::shared_ptr<const void> structure;   // of the result
-  std::size_t number = 0;                  // among the programs of the function
+  std::shared_ptr<const void> structure;   // the structure of the result
+  std::size_t number = 0;                  // the index among the programs of the function
   std::atomic<std::int64_t> calls{0};
 
-  /// The replay and its steps, as observers see them.
+  /// Describes the replay and its steps for observers, at the first call.
   const ReplayedStep& observed(const std::string& function) {
     std::call_once(once_, [&] {
       whole_ = {.name = "function " + function + (number ? fmt::format(", program {}", number) : ""),
@@ -116,8 +116,8 @@ class Entry {
   std::vector<ReplayedStep> steps_;
 };
 
-// The arguments as tensors of their own, so that a tensor that the function refers to by itself stays what it
-// is where it is an argument, too.
+// The arguments as new tensors that share their memory, so that a captured tensor that is also passed as an
+// argument remains distinct from it.
 std::vector<Tensor> with_fresh_ids(std::span<const Tensor> x) {
   const std::vector<std::size_t> firsts = first_tensors(x);
   std::vector<Tensor> own;
@@ -126,13 +126,13 @@ std::vector<Tensor> with_fresh_ids(std::span<const Tensor> x) {
   return own;
 }
 
-// A tape, an accumulator, an observer or a recording of the caller has to see the ops.
+// Whether a tape, accumulator, observer, communicator or outer recording of the caller has to see the ops.
 bool must_run_eagerly() {
   return thread_state.trace || thread_state.innermost || thread_state.communicator ||
          (thread_state.observer && must_see_ops());
 }
 
-// But for the sign and the payload of NaN.
+// Whether two tensors have the same bits, except for the sign and the payload of NaN.
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined()) return false;
   if (!a.defined()) return true;
@@ -145,7 +145,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   });
 }
 
-// Of the thread's last call, empty; none during a call. A thread that runs its destructors keeps none.
+// The cleared lists of the thread's last call, for reuse; null during a call. Not kept while the thread's
+// destructors run.
 constinit thread_local CallLists::Lists* spare_lists __attribute__((tls_model("initial-exec"))) = nullptr;
 constinit thread_local bool lists_are_kept __attribute__((tls_model("initial-exec"))) = false;
 
@@ -176,7 +177,7 @@ std::vector<Tensor> values_of(std::span<VariableCell* const> cells) {
   return values;
 }
 
-// A plan with a fault is not used: the function runs as it is written. The tests want to hear of it.
+// Reports a plan with a fault, which is not used: the function runs uncompiled. Tests make this an error.
 void report_fault(const std::string& name, const std::string& fault) {
   const std::string text = fmt::format(
       "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, "
@@ -191,7 +192,7 @@ struct Programs::State {
   CompileOptions options;
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<Entry>> entries;
-  std::vector<Signature> makers;   // of calls that made variables
+  std::vector<Signature> makers;   // signatures of calls that created variables
 
   std::shared_ptr<Entry> find(const Arguments& x) const {
     const std::lock_guard lock(mutex);
@@ -199,7 +200,7 @@ struct Programs::State {
                                 [&](const auto& entry) { return entry->signature.matches(x); });
     return e == entries.end() ? nullptr : *e;
   }
-  // With the mutex locked.
+  // Precondition: the mutex is locked.
   const std::shared_ptr<Entry>& entry(std::string_view what, std::size_t number) const {
     if (number >= entries.size())
       throw_error<ArgumentError>("{}: program {} of {}, which has {}; the first one is 0", what, number,
@@ -225,11 +226,12 @@ struct Programs::State {
   compiled::Workspaces workspaces_;
 };
 
-// The function has run when its program is made: where that needs more memory than there is, the next call
-// records it again.
+// Runs the function and records its program. If there is no memory for the program, the results are returned
+// all the same, and the next call records again.
 Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   const std::vector<Tensor> own = with_fresh_ids(x.tensors);
-  const bool had_made_variables = has_made_variables(x);   // not in another thread at the same time
+  // Read before the recording: another thread may record at the same time.
+  const bool had_made_variables = has_made_variables(x);
   Tracer tracer(options.name,
                 {.captures = options.captures == Captures::allow, .actions = options.check == 0});
   for (const Tensor& t : own)
@@ -243,7 +245,7 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
     std::unordered_map<std::uint64_t, std::size_t> arguments;
     for (std::size_t i = 0; i < own.size(); ++i)
       arguments.try_emplace(own[i].id(), i);
-    for (Tensor& y : r.tensors)   // the tensors of the caller, where the function returns these
+    for (Tensor& y : r.tensors)   // results that are arguments become the caller's tensors again
       if (const auto at = y.defined() ? arguments.find(y.id()) : arguments.end(); at != arguments.end())
         y = x.tensors[at->second];
     if (tracer.made_variables())
@@ -286,7 +288,7 @@ void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& 
   observe_step(e.observed(options.name), [&] { replay.run(x.tensors, x.keys, y, e.observed_steps()); });
 }
 
-// By a replay, beside the function itself.
+// Replays the program, and compares the results with those of the function.
 void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& eager,
                                      std::vector<Tensor>& y) {
   const std::vector<Tensor> given = y;

@@ -1,7 +1,8 @@
-// In: what the thread computes while a function runs. Out: a program.
+// In: the ops that the thread runs while a function is recorded. Out: a program.
 //
-// Tensors are found by their ids. One that is not known was there before the recording, or is made of numbers
-// on the host, and is a constant; anything else that no op made cannot be repeated, and is refused.
+// Tensors are identified by their ids. An unknown tensor that was created before the recording, or from
+// numbers on the host, becomes a constant. Any other tensor that was not computed by an op cannot be
+// reproduced by a replay, and is refused.
 #include "compile/record/tracer.h"
 
 #include <algorithm>
@@ -27,14 +28,14 @@ template <class T> class Restored {
   T before_;
 };
 
-// Above the ids of all tensors that there are.
+// Returns an id that is greater than those of all existing tensors.
 std::uint64_t next_tensor_id() {
   thread_state.next_id = thread_state.end_id;
   return shape_only(Spec{DType::f32, {}}).id();
 }
 
-// Sources of keys differ between all recordings, so that a key that one of them has left behind is no key of
-// another.
+// Sources of keys are unique across recordings, so that a key that outlives its recording is not mistaken for
+// one of another.
 std::uint64_t next_source() {
   static std::atomic<std::uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -49,7 +50,7 @@ Tracer::Tracer(std::string name, Allowed allowed)
 Tracer::~Tracer() { thread_state.trace = nullptr; }
 
 std::uint32_t& Tracer::place_of(std::uint64_t id) {
-  const std::size_t most = 64 * (accesses_.size() + 1024);   // far beyond it there are gaps
+  const std::size_t most = 64 * (accesses_.size() + 1024);   // ids far beyond that leave gaps
   if (id < first_id_ || id - first_id_ >= most) return others_[id];
   if (id - first_id_ >= recorded_.size()) recorded_.resize(2 * (id - first_id_) + 1024);
   return recorded_[id - first_id_];
@@ -58,7 +59,7 @@ void Tracer::set_place(std::uint64_t id, std::uint32_t place) {
   std::uint32_t before = 0;
   if (const auto other = others_.find(id); !others_.empty() && other != others_.end()) {
     before = other->second;
-    others_.erase(other);   // it may be among the recorded ones by now
+    others_.erase(other);   // recorded_ may cover the id by now
   }
   std::uint32_t& now = place_of(id);
   if (!before) before = now;
@@ -98,33 +99,33 @@ const Access* Tracer::find(const Tensor& x) const {
   const std::uint32_t place = place_of_known(x);
   return place ? &accesses_[place - 1] : nullptr;
 }
-// The same of what is read, which attempts remember.
+// Like find, for a tensor that is read, which an attempt notes.
 const Access* Tracer::use(const Tensor& x) {
   const std::uint32_t place = place_of_known(x);
   if (!place) return nullptr;
   if (attempt_) read_.push_back(place);
   return &accesses_[place - 1];
 }
-// What the attempt has read of what was there before it.
+// The accesses from before the attempt that it has read, without constants.
 std::vector<Access> Tracer::used_by(const Attempt& a) const {
   std::vector<Access> used;
   for (std::uint32_t at : std::span(read_).subspan(a.used)) {
-    while (at > a.accesses && bases_[at - 1] != at)   // a view that the attempt has made
+    while (at > a.accesses && bases_[at - 1] != at)   // a view that was created in the attempt
       at = bases_[at - 1];
     if (at <= a.accesses && !is_constant(accesses_[at - 1])) used.push_back(accesses_[at - 1]);
   }
   return used;
 }
 
-// What the function was told is thrown again at the end, in case that it has caught it: it has taken another
-// way then, which depends on numbers.
+// Throws an error. finish() throws it again, since a function that has caught it may have continued on
+// another path.
 void Tracer::refuse(std::string text) {
   refused_ = text;
   throw TraceError(text);
 }
 
-// A tensor made in the recording is copied: tapes treat one that the program also holds as shared, and would
-// take another path.
+// A tensor created in the recording is copied. The program would otherwise be a second owner, and tapes,
+// which treat shared tensors differently, would take another path.
 Access Tracer::add_constant(const Tensor& x) {
   const Access a = program_.all_of(program_.add_constant(is_recorded(x) ? copy_of(x) : x));
   name(x, a);
@@ -153,7 +154,7 @@ void Tracer::require_no_capture(const Tensor& x, std::string_view reader) {
                   name_, reader, x.spec(), place()));
 }
 
-// Where the function is: "; it comes after #11 exp, #12 mul".
+// The position of the function, for messages: "; it comes after #11 exp, #12 mul".
 std::string Tracer::place() const {
   std::string text;
   const std::size_t n = program_.size();
@@ -163,7 +164,7 @@ std::string Tracer::place() const {
   return text;
 }
 
-// A key that is an argument, or split from one.
+// The id of a key that is an argument or split from one; none for any other key.
 KeyId Tracer::key_of(const random::Key& key) {
   const auto at = keys_.find(random::KeyAccess::source(key));
   if (at == keys_.end()) return {};
@@ -182,7 +183,7 @@ KeyId Tracer::key_of(const Call& c) {
   return key;
 }
 
-// While a kernel runs, which is called again in each replay: it must not use what it is not given.
+// Checks that the running kernel, which every replay calls again, reads only its operands and constants.
 void Tracer::require_operand(const Tensor& x) {
   const Access* a = find(x);
   if (!call_) return;
@@ -253,8 +254,7 @@ std::vector<Access> Tracer::operands_of(const Call& c) {
   return in;
 }
 
-// A result that is one of the tensors that there are becomes a tensor of its own: it may be another in a
-// replay.
+// Makes a result that is an existing tensor a tensor of its own, since a replay may return another one.
 void Tracer::own(Tensor& result) {
   if (find(result)) result = share(result);
 }
@@ -278,7 +278,7 @@ void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const
     const Restored blind(blind_, true);
     const Restored call(call_, &c);
     const Restored result(result_, static_cast<const Tensor*>(y.data()));
-    const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside of its kernel
+    const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     map_ = nullptr;
     kernel(c, y);
   }
@@ -322,8 +322,8 @@ bool Tracer::attempt(const std::function<void()>& f) {
   return false;
 }
 
-// The action that takes the place of an attempt calls what has been tried with other tensors, and has all
-// else from the recording.
+// Checks that a rule or kernel whose attempt was given up used only the given operands and key. A replay
+// passes new ones to the action, but anything that the rule or kernel captures stays as in the recording.
 void Tracer::require_given(std::string_view name, std::span<const Access> given, KeyId key) {
   for (const Access& a : used_)
     if (std::find(given.begin(), given.end(), a) == given.end())
@@ -346,7 +346,8 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
     node.in.push_back(access_to(t, "a derivative"));
   const std::string what = fmt::format("the derivative of {}", op.name);
   require_given(what, node.in, node.key);
-  // A recorder has seen ops that are dropped now: what it is for is dropped, too, or cannot be right.
+  // Recorders have seen ops that are dropped now. If these belong to an outer attempt, that is given up, too;
+  // otherwise derivatives would be wrong.
   if (thread_state.innermost && attempt_) return void(attempt_->given_up = true);
   if (thread_state.innermost)
     refuse(
@@ -359,7 +360,7 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
   program_.define(std::move(node));
 }
 
-// The ops that the kernel is made of, or one node where it does more than that.
+// Records the ops of which the kernel is composed; or one node, if it is not composed of ops alone.
 void Tracer::run_composite(const Call& c, std::span<Tensor> y,
                            void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
@@ -424,8 +425,8 @@ void Tracer::on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor
     add_operand(*x[i], read >> i & 1);
   add_operand(y, read >> n & 1);
   add_operand(dy, true);
-  // Gradients that are added up in one tensor are one result.
-  std::vector<std::pair<const void*, std::size_t>> results;   // by the tensors' handles
+  // Gradients that accumulate in one tensor are one result.
+  std::vector<std::pair<const void*, std::size_t>> results;   // by handle
   for (int i = 0; i < n; ++i) {
     if (!dx[i].defined()) continue;
     const auto known = std::find_if(results.begin(), results.end(),
@@ -532,14 +533,14 @@ void Tracer::on_variable(detail::VariableCell& cell) {
   set_place(cell.value.id(), 0);
 }
 
-// Attempts remember what is known of variables before it changes.
+// Saves the state of variables in the attempts, before it changes.
 void Tracer::change_variables() {
   for (Attempt* a = attempt_; a && !a->stores; a = a->around)
     a->stores = stores_, a->values = values_;
 }
 
-// A kernel that is called again would do it at another time: variables get their values at the end of a
-// replay.
+// Notes that a variable is read or changed. Kernels must not do so: a replay runs them at another time
+// relative to assignments, which take effect at its end.
 void Tracer::note_variable(detail::VariableCell& cell) {
   variables_.try_emplace(&cell, cell.weak_from_this());
   for (Attempt* a = attempt_; a; a = a->around)
@@ -554,7 +555,7 @@ void Tracer::note_variable(detail::VariableCell& cell) {
 void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
   note_variable(cell);
   if (blind_) return;
-  if (is_given_up()) {   // the action reads the variable itself
+  if (is_given_up()) {   // the action will read the variable itself
     if (const Access* a = find(value)) name(value, Access(*a));
     return;
   }
@@ -583,7 +584,7 @@ void Tracer::flush_stores() {
     program_.define(StoreNode{.cell = std::move(cell), .in = a});
   stores_.clear();
 }
-// Before an action, which may read and change variables.
+// Called before an action, which may read and change variables.
 void Tracer::act_on_variables() {
   change_variables();
   flush_stores();
@@ -633,7 +634,7 @@ random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const rand
 
 Program Tracer::finish(std::span<const Tensor> outputs) {
   if (!refused_.empty()) throw TraceError(refused_);
-  std::unordered_map<std::uint64_t, std::size_t> firsts;   // outputs by their ids
+  std::unordered_map<std::uint64_t, std::size_t> firsts;   // the first output with each id
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& y = outputs[i];
     if (!y.defined()) {

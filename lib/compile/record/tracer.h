@@ -1,4 +1,4 @@
-// Tracer: sees a function run, and writes the program that computes the same.
+// Tracer: observes one run of a function, and records the program that computes the same results.
 #pragma once
 #include <deque>
 #include <map>
@@ -16,23 +16,24 @@ class Tracer final : public Trace {
  public:
   using Variables = std::map<const detail::VariableCell*, std::weak_ptr<detail::VariableCell>>;
 
-  /// What the function may do: read tensors and keys that it is not called with; call what has a state on the
-  /// host, such as an optimizer.
+  /// What the function may do. captures: read tensors and keys that are not arguments. actions: take steps
+  /// with state on the host, such as those of an optimizer.
   struct Allowed {
     bool captures = true, actions = true;
   };
-  /// Starts to record on this thread. Precondition: nothing records there.
+  /// Starts recording on this thread. Precondition: no recording is active there.
   Tracer(std::string name, Allowed allowed);
   ~Tracer() override;
 
-  /// What the function is called with, before it runs. Returns a key that remembers where it comes from.
+  /// Adds the arguments, before the function runs. add_key returns the key to pass to the function, which
+  /// carries its source.
   void add_argument(const Tensor& x);
   random::Key add_key(const random::Key& key);
-  /// Ends the recording, of a function that has returned these tensors, of which some may be undefined.
+  /// Ends the recording. outputs: the tensors that the function has returned, of which some may be undefined.
   Program finish(std::span<const Tensor> outputs);
-  /// Whether variables were made.
+  /// Whether the function has created variables.
   bool made_variables() const { return made_variables_; }
-  /// The variables that were read or changed, also those that no node of the program is about.
+  /// The variables that were read or changed, including those to which no node of the program refers.
   const Variables& variables() const { return variables_; }
 
   void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) override;
@@ -57,29 +58,31 @@ class Tracer final : public Trace {
   void on_key_read(std::uint64_t source) override;
 
  private:
-  /// Variables with a new value that no node has stored yet, in the order in which they got it.
+  /// Variables with a new value that no node stores yet, in the order of their assignment.
   using Stores = std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>>;
-  /// What variables are known to be, until an action may have changed them, and under which id.
+  /// The known value of a variable, and the id of its tensor. Forgotten when an action may have changed
+  /// variables.
   struct Known {
     std::uint64_t id;
     Access value;
   };
   using Values = std::unordered_map<const detail::VariableCell*, Known>;
-  /// A rule or a kernel whose ops are recorded, unless it turns out to read numbers on the host: then it is
-  /// given up, and what it has recorded is dropped. One action takes its place, which calls it again with
-  /// other tensors. So it must not use any tensor or key of the recording but those that it is given.
+  /// An attempt to record the ops of a rule or a kernel. If it reads numbers on the host, the attempt is
+  /// given up, and the nodes that it has recorded are dropped. They are replaced by one action, which a
+  /// replay calls with other tensors; so the rule or kernel must not use any tensor or key of the recording
+  /// other than its arguments.
   struct Attempt {
     Attempt* around;
-    std::size_t accesses, keys;   // that were there before
-    std::size_t used;             // as many as read_ had
+    std::size_t accesses, keys;   // the number of these before the attempt
+    std::size_t used;             // the size of read_ before the attempt
     bool given_up = false;
     std::vector<KeyId> used_keys = {};
     bool used_variables = false;
-    // As they were before, once they change.
+    // Copies from before the attempt, made when they change.
     std::optional<Stores> stores = {};
     std::optional<Values> values = {};
   };
-  /// Valid until the next tensor gets a name.
+  /// The access that a tensor is, or null. Valid until the next call of name().
   const Access* find(const Tensor& x) const;
   const Access* use(const Tensor& x);
   std::vector<Access> used_by(const Attempt& a) const;
@@ -94,7 +97,7 @@ class Tracer final : public Trace {
   bool is_constant(const Access& a) const { return program_[a.of].from == Value::From::constant; }
   bool is_recorded(const Tensor& x) const { return x.id() >= first_id_; }
   bool is_given_up() const { return attempt_ && attempt_->given_up; }
-  /// Whether nothing is recorded now.
+  /// Whether nothing is recorded at present.
   bool is_silent() const { return blind_ || is_given_up(); }
   [[noreturn]] void refuse(std::string text);
   void change_variables();
@@ -116,32 +119,33 @@ class Tracer final : public Trace {
   std::string name_;
   Allowed allowed_;
   Program program_;
-  Observer presence_;        // which dispatch looks for
-  std::uint64_t first_id_;   // of tensors that are made while this records
-  /// What tensors are, by their ids: those of the recording, which lie close together, and others.
-  std::deque<Access> accesses_;           // pointers to them stay valid
-  std::vector<std::uint32_t> bases_;      // of each the place of what it is a view of, or its own
-  std::vector<std::uint32_t> recorded_;   // by id - first_id_: places in accesses_, from 1 on
+  Observer presence_;        // so that dispatch notices the trace
+  std::uint64_t first_id_;   // the first id of tensors created during the recording
+  /// The accesses that tensors are, by id. Ids of the recording are dense, and index a vector; others are in
+  /// a map.
+  std::deque<Access> accesses_;        // pointers to them stay valid
+  std::vector<std::uint32_t> bases_;   // by access: the place of the access that it is a view of, or its own
+  std::vector<std::uint32_t> recorded_;   // by id - first_id_: places in accesses_, counted from 1; 0: none
   std::unordered_map<std::uint64_t, std::uint32_t> others_;
-  std::unordered_set<std::uint64_t> host_;          // tensors of numbers that were on the host
-  std::unordered_map<std::uint64_t, KeyId> keys_;   // by their sources
-  std::unordered_set<std::uint64_t> captured_;      // views of tensors that were there before
+  std::unordered_set<std::uint64_t> host_;          // tensors made of numbers on the host
+  std::unordered_map<std::uint64_t, KeyId> keys_;   // by source
+  std::unordered_set<std::uint64_t> captured_;      // views of tensors created before the recording
   Stores stores_;
   Values values_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> named_;   // ids in the order in which they got values,
                                                                  // and their places before
-  bool blind_ = false;                // a kernel or an action runs: nothing is recorded
-  Attempt* attempt_ = nullptr;        // the innermost
-  std::vector<std::uint32_t> read_;   // while there is one: what is read, by places in accesses_
-  std::vector<Access> used_;          // by the last attempt that was given up, of what was there before it
+  bool blind_ = false;                // a kernel or an action is running, and nothing is recorded
+  Attempt* attempt_ = nullptr;        // the innermost attempt
+  std::vector<std::uint32_t> read_;   // during an attempt: places of the accesses that are read
+  std::vector<Access> used_;          // accesses from before the last abandoned attempt that it used
   std::vector<KeyId> used_keys_;
   bool used_variables_ = false;
-  const Call* call_ = nullptr;                // of the kernel that runs
-  const Tensor* result_ = nullptr;            // its first
-  const kernels::MapKernel* map_ = nullptr;   // what that kernel is
+  const Call* call_ = nullptr;                // the call of the running kernel
+  const Tensor* result_ = nullptr;            // the first output of that call
+  const kernels::MapKernel* map_ = nullptr;   // the loops of that kernel, if it is elementwise
   Variables variables_;
   bool made_variables_ = false;
-  std::string refused_;   // what the function was told, and may have caught
+  std::string refused_;   // the message of the error that was thrown, which the function may have caught
 };
 
 }   // namespace tapedeck::compiled

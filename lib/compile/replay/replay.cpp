@@ -1,4 +1,4 @@
-// In: arguments. Out: what the compiled function returns for them, by its plan.
+// In: arguments. Out: the results of the compiled function, computed by its plan.
 #include "compile/replay/replay.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace tapedeck::compiled {
 namespace {
 
-// A kernel's tensors are of one type whether it reads or writes them. This is where memory that may only be
-// read becomes an operand: kernels do not write to operands.
+// Kernels use one tensor type for operands and results. This is the only place where read-only memory becomes
+// that of a tensor; kernels do not write to operands.
 std::byte*& memory_of(Tensor& result) { return detail::Bytes::of(*result.handle()); }
 const std::byte*& read_memory_of(Tensor& operand) {
   return const_cast<const std::byte*&>(memory_of(operand));
 }
 
-// The accumulator of a kernel, unless it is where the kernel adds to it.
+// Copies the accumulator to y, unless it is there already.
 void begin_sum(const Tensor& before, Tensor& y) {
   if (before.address() != y.address()) copy_elements(before, y);
 }
@@ -71,7 +71,7 @@ void Replay::add_node(NodeId id) {
   }
 }
 
-// Tensors without memory: see bind.
+// Tensors without memory, which bind() sets later.
 Tensor Replay::operand(const Access& a) { return a.reads() ? arena_.view(a.spec) : shape_only(a.spec); }
 Tensor Replay::result(ValueId v) { return v ? arena_.view(plan_.program[v].spec) : Tensor(); }
 
@@ -81,13 +81,13 @@ void Replay::add_bound(const Node& node) {
   for_each_place(
       node, [&](const Access& a) { b.x.push_back(operand(a)); },
       [&](ValueId v) { b.y.push_back(result(v)); });
-  for (const Tensor& t : b.x)   // which stay where they are when b moves
+  for (const Tensor& t : b.x)   // these stay in place when b is moved
     b.refs.push_back(&t);
   if (const OpNode* n = as<OpNode>(node); n && n->key) b.attrs = n->attrs;
   bound_.push_back(std::move(b));
 }
 
-// Tells each node where its operands and results lie, now or at each call.
+// Sets the pointers of each node to its operands and results, or registers them to be set in each call.
 void Replay::use_values() {
   Next next;
   std::size_t step = 0;
@@ -140,7 +140,7 @@ void Replay::bind(ValueId v, Writable m) {
     *u.pointer = m.get() + u.first_byte;
 }
 
-// The elements of `from` become those of a value that no kernel of the replay computes.
+// Provides the elements of a value that no kernel writes to its home: copies `from`, or borrows its memory.
 void Replay::fill(ValueId v, const Tensor& from) {
   switch (plan_.homes[v].in) {
     case Home::In::arena:
@@ -178,11 +178,12 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
     bind_output(outputs_[i], arguments, i < y.size() ? &y[i] : nullptr);
 }
 
-// A result is an argument, a constant or another result where the function returned that itself; or a tensor
-// of its own, in memory that is taken or allocated, or shared with one of these.
+// A result is the tensor of an argument, a constant or another result if the function returned that tensor
+// itself. Otherwise it is a new tensor, in memory that is allocated, taken from y, or shared with one of
+// these.
 void Replay::add_outputs() {
   const Program& p = plan_.program;
-  IdVector<ValueId, std::size_t> lies_in(p.values().size(), p.outputs().size());   // none yet
+  IdVector<ValueId, std::size_t> lies_in(p.values().size(), p.outputs().size());   // size(): none yet
   for (std::size_t i = 0; i < p.outputs().size(); ++i) {
     const Access& a = p.outputs()[i];
     const auto [first, is_given] = p.identities()[i];
@@ -253,12 +254,12 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
     for (const How how : how_)
       run_step(how, next);
   y.resize(outputs_.size());
-  assign();   // from here on nothing throws
+  assign();   // nothing throws after this
   results(y);
   forget.done = true;
 }
 
-// After an exception, y has the tensors again whose memory was taken.
+// After an exception: returns the tensors that were taken from y.
 void Replay::give_back(std::vector<Tensor>& y) {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     Output& out = outputs_[i];
@@ -365,7 +366,7 @@ void Replay::run(const ReadNode& n, Bound&) {
   if (home.held && home.in == Home::In::borrowed) held_.push_back(n.cell->value);
 }
 
-// Allocates what the variable will need, so that either all variables are assigned or none.
+// Allocates the memory that the variable will need, so that either all variables are assigned or none.
 void Replay::run(const StoreNode& n, Bound& b) {
   const Tensor& value = b.x[0];
   if (n.cell->value.raw() == value.raw()) return;
@@ -389,7 +390,7 @@ void Replay::run(const ActionNode& n, Bound& b) {
   keep(*b.node, n.out, n.action(n.op ? copies(b.x) : b.x, n.key ? keys_[n.key] : n.constant_key));
 }
 
-// What is given to functions of the user, which may keep it: the memory of values is written again.
+// Copies of tensors for user code, which may keep them, whereas the memory of values is reused.
 std::vector<Tensor> Replay::copies(std::span<const Tensor> x) const {
   std::vector<Tensor> own;
   for (const Tensor& t : x)
@@ -397,7 +398,7 @@ std::vector<Tensor> Replay::copies(std::span<const Tensor> x) const {
   return own;
 }
 
-// Tensors that came back become values.
+// Makes the tensors that a kernel or an action returned the results of a node.
 void Replay::keep(const Node& node, std::span<const ValueId> out, std::vector<Tensor> y) {
   if (y.size() != out.size())
     throw_error<TraceError>("compile: {} gives {} results in a replay, and gave {} when it was recorded",
@@ -412,7 +413,7 @@ void Replay::keep(const Node& node, std::span<const ValueId> out, std::vector<Te
   }
 }
 
-// A tensor that came back becomes a value, until the end of the call.
+// Makes a returned tensor the value v, until the end of the call.
 void Replay::keep(ValueId v, Tensor returned) {
   if (!v) return;
   fill(v, returned);

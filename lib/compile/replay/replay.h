@@ -1,4 +1,5 @@
-// Replay: runs a plan in memory of its own. One call at a time; each thread that calls takes another one.
+// Replay: runs a plan in memory of its own. A replay serves one call at a time; concurrent calls use separate
+// replays.
 #pragma once
 #include "compile/plan/plan.h"
 #include "compile/replay/small_node.h"
@@ -8,57 +9,57 @@ namespace tapedeck::compiled {
 
 class Replay {
  public:
-  /// In these arenas, which other replays may use between the calls.
+  /// Uses these arenas, which other replays may use between calls.
   Replay(const Plan& plan, Arena arena, Arena scratch);
   Replay(const Replay&) = delete;
 
-  /// y becomes what the function returns for these arguments and keys, in the memory of the tensors that y
-  /// has where these fit and nothing else shares them. After an exception, y has its tensors, with
-  /// unspecified elements, and variables are as the last action before it left them. `observed`: the plan's
-  /// steps, which observers see, or none where nothing is to be seen.
+  /// Sets y to the results of the function for these arguments and keys. Reuses the memory of a tensor in y
+  /// that has the right spec and no other owner. After an exception, y has its former tensors, with
+  /// unspecified elements, and variables are as the last action before the exception left them. `observed`:
+  /// the steps of the plan as observers see them; empty if there are no observers.
   void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
            std::span<const ReplayedStep> observed = {});
 
  private:
-  /// How a step runs: the next of the groups, of the small nodes, or of the others.
+  /// How a step runs: as the next group, small node, or bound node.
   enum class How : std::uint8_t { group, small, bound };
   struct Next {
     std::size_t group = 0, small = 0, bound = 0;
   };
-  /// A node with the tensors that its kernel is called with. Those of x lie in the memory of values, those of
-  /// y in what may be written; both are bound once, or at each call.
+  /// A node with the tensors that its kernel is called with. The memory of x is read-only; that of y is
+  /// writable. Both are bound once, or in each call.
   struct Bound {
     const Node* node = nullptr;
-    std::vector<Tensor> x = {}, y = {};   // undefined: not read; not wanted
+    std::vector<Tensor> x = {}, y = {};   // undefined if the result is not wanted
     std::vector<const Tensor*> refs = {};
-    OwnedAttrs attrs = {};   // of a node with a key, which changes
+    OwnedAttrs attrs = {};   // the attributes of a node with a key, which changes from call to call
   };
-  /// Where a node is told where an operand begins.
+  /// A pointer of a node that is set to the beginning of an operand.
   struct Use {
     const std::byte** pointer;
     std::int64_t first_byte;
   };
-  /// What a call returns.
+  /// One result of a call.
   struct Output {
     enum class How : std::uint8_t {
       none,
-      repeated,       // the tensor that result `of` is
-      given,          // the constant, or argument `of`
-      shares_given,   // a tensor of its own in the memory of that
-      shares,         // the same in the memory of result `of`
-      computed,       // in its memory, which a call allocates or takes from the caller
-      copied          // to such memory at the end
+      repeated,       // the same tensor as result `of`
+      given,          // the tensor of the constant, or of argument `of`
+      shares_given,   // a new tensor that shares the memory of the constant or argument
+      shares,         // a new tensor that shares the memory of result `of`
+      computed,       // computed in its memory, which a call allocates or takes from the caller
+      copied          // copied to such memory at the end
     };
     const Access* access;
     How how = How::none;
     std::size_t of = 0;
-    const Tensor* constant = nullptr;   // null: there is an argument
-    Tensor result = {};                 // of this call
-    bool taken = false;                 // it is a tensor that this call was given
+    const Tensor* constant = nullptr;   // null if it is an argument
+    Tensor result = {};                 // the tensor in the current call
+    bool taken = false;                 // whether `result` is a tensor that the caller passed in y
   };
   struct Pending {
     const Bound* store;
-    Tensor fresh;   // memory for the variable, where others share what it has
+    Tensor fresh;   // new memory for the variable, if its memory has other owners
   };
 
   void add_node(NodeId n);
@@ -99,16 +100,16 @@ class Replay {
   const Plan& plan_;
   Arena arena_, scratch_, constants_;
   Memory memory_;
-  std::vector<How> how_;   // of the steps
+  std::vector<How> how_;   // by step
   std::vector<SmallNode> small_;
   std::vector<Bound> bound_;
-  // Of values whose memory is another in each call: where nodes are told.
+  // For values whose memory changes from call to call: the pointers to set.
   IdVector<ValueId, std::vector<Use>> reads_;
   IdVector<ValueId, std::vector<std::byte**>> writes_;
   IdVector<KeyId, random::Key> keys_;
   std::vector<Output> outputs_;
-  std::vector<Pending> pending_;   // stores, until the next action or the end
-  std::vector<Tensor> held_;       // until the end of the call
+  std::vector<Pending> pending_;   // stores that are deferred until the next action or the end
+  std::vector<Tensor> held_;       // tensors kept alive until the end of the call
 };
 
 }   // namespace tapedeck::compiled

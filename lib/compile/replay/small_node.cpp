@@ -1,4 +1,4 @@
-// In: a node, and pointers to its elements. Out: what its kernel would compute, by the kernel's own loops.
+// In: a node, and pointers to its elements. Out: the results of its kernel, computed by the same loops.
 #include "compile/replay/small_node.h"
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 namespace tapedeck::compiled {
 namespace {
 
-constexpr std::int64_t kMostElements = 256;   // of a pass, whose loops take as long as a kernel's call
+constexpr std::int64_t kMostElements = 256;   // elementwise: a loop then takes as long as a kernel's call
 constexpr std::int64_t kMostParts = 64;       // elements that are copied one by one
 constexpr std::int64_t kMostExtent = 8;       // of the factors of a product
-constexpr std::int64_t kLabels = 1 << 10;     // more than the operands of parts have elements
+constexpr std::int64_t kLabels = 1 << 10;     // greater than the total number of elements of the operands
 
 template <class T> const T* in(const std::byte* p) { return reinterpret_cast<const T*>(p); }
 template <class T> T* in(std::byte* p) { return reinterpret_cast<T*>(p); }
-// Elements that are read in place of an operand that has none.
+// Elements that are read in place of an operand that is not there.
 template <class T> alignas(64) constexpr T kNothing[kernels::kGroup<T>] = {};
 
-// A sum begins with what is there, unless that is where it is computed.
+// Copies the accumulator to y, unless it is there already.
 template <class T> void begin_sum(const std::byte* before, std::byte* y, std::int64_t n) {
   if (before != y) std::copy_n(in<T>(before), n, in<T>(y));
 }
@@ -90,7 +90,7 @@ template <class T> void SmallParts<T>::run(const Places& at) const {
 
 namespace {
 
-// The small form of nodes of one dtype, f32 or f64.
+// Makes the small form of nodes of one dtype, f32 or f64.
 template <class T> class Maker {
  public:
   Maker(const Program& p, DType dtype) : p_(p), dtype_(dtype) {}
@@ -156,7 +156,8 @@ template <class T> class Maker {
     return v;
   }
 
-  // By the kernel, from elements that are numbers of their own: they tell where each comes from.
+  // Determines the rearrangement by running the kernel on elements with distinct numbers, from which the
+  // source of each element of the result follows.
   std::optional<Parts> parts(const OpNode& node) const {
     if (node.key || node.in.size() > std::size(Places().x) || node.op->forward.outputs == Outputs::own ||
         !are_parts(node.out[0]))
@@ -214,7 +215,7 @@ template <class T> class Maker {
     std::copy(labels.begin(), labels.end(), writable<T>(t).begin());
     return t;
   }
-  // Runs that go on where the one before ends become one.
+  // Appends a run, or extends the last one if r continues it.
   static void append(Parts& parts, typename Parts::Run r) {
     if (!parts.runs.empty()) {
       typename Parts::Run& last = parts.runs.back();
@@ -237,7 +238,7 @@ template <class T> class Maker {
     for (std::size_t i = 0; adds && i < labels.size(); ++i)
       if (const std::size_t label = static_cast<std::size_t>(labels[i]) / kLabels)
         append(parts, {Do::add, sources[label].operand, sources[label].at, static_cast<std::uint16_t>(i), 1});
-    if (adds) {   // y may be the memory of what is added to
+    if (adds) {   // y may share memory with the operand to which parts are added
       const typename Parts::Run& first = parts.runs[0];
       if (first.what != Do::copy || first.operand != 0 || first.from != 0 ||
           first.n != static_cast<std::int64_t>(labels.size()))

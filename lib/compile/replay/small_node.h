@@ -1,5 +1,5 @@
-// SmallNode: a node of few elements as one call on pointers. A kernel's tensors, attributes and checks would
-// take longer than what it computes.
+// SmallNode: a node of few elements as one call on pointers, for which the kernel's tensors, attributes and
+// checks would take longer than the computation.
 #pragma once
 #include <optional>
 #include <variant>
@@ -9,7 +9,7 @@
 
 namespace tapedeck::compiled {
 
-/// Where the operands and the results of a node begin, in the order of for_each_place.
+/// The addresses of the operands and results of a node, in the order of for_each_place.
 struct Places {
   const std::byte* x[kernels::kMaxOperands];
   std::byte* y[2];
@@ -31,17 +31,17 @@ template <class T> struct SmallMap {
   void run(const Places& at) const;
 };
 
-/// The gradients of an elementwise op in inputs of the shape of dy.
+/// The gradients of an elementwise op with respect to inputs of the shape of dy.
 template <class T> struct SmallVjp {
   kernels::VjpLoop<T> loop;
   std::int32_t inputs, n, results;
-  unsigned read, sums;   // bit i: operand i is read; bit k: result k begins with what it is added to
+  unsigned read, sums;   // bit i: operand i is read; bit k: result k is added to its `before`
   kernels::Put put[kernels::kFusedInputs];
-  std::uint8_t result[kernels::kFusedInputs];   // of the gradient of each input that is put
+  std::uint8_t result[kernels::kFusedInputs];   // by input: the result to which its gradient belongs
   void run(const Places& at) const;
 };
 
-/// Elements of operands, and zeros, at places of y that are known.
+/// A rearrangement: copies or adds elements of operands, and zeros, to fixed positions of y.
 template <class T> struct SmallParts {
   enum class Do : std::uint8_t { copy, add, clear };
   struct Run {
@@ -55,7 +55,7 @@ template <class T> struct SmallParts {
 
 class SmallNode {
  public:
-  /// None: the node has many elements, or is of a kind that only its kernel computes.
+  /// The small form of a node; none if the node has many elements, or is of a kind that has no small form.
   static std::optional<SmallNode> of(const Program& p, const Node& node);
 
   void run() const;

@@ -1,10 +1,11 @@
-// In: plans. Out: their replays, in memory that they share.
+// In: plans. Out: their replays, which share memory.
 #include "compile/replay/workspace.h"
 
 #include <algorithm>
 
 namespace tapedeck::compiled {
-// Where a program needs more, the replays that are bound to less are made again when they are called again.
+// If a program needs larger arenas, all replays are dropped, since they are bound to the old ones, and
+// created again when needed.
 Replay& Workspace::replay(std::size_t number, const Plan& plan) {
   if (number < replays_.size() && replays_[number]) return *replays_[number];
   if (arena_.size() < plan.arena_bytes || scratch_.size() < plan.scratch_bytes || arena_.size() == 0) {
@@ -24,7 +25,7 @@ std::unique_ptr<Workspace> Workspaces::take() {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) {
     auto w = std::make_unique<Workspace>();
-    idle_.reserve(count_ + 1);   // so that giving it back does not throw
+    idle_.reserve(count_ + 1);   // so that give() does not throw
     ++count_;
     return w;
   }

@@ -1,4 +1,5 @@
-// Workspaces: the memory of replays. The programs of a function share it, since a thread runs one at a time.
+// Workspaces: the memory of replays. The programs of a function share a workspace, since a thread runs one
+// program at a time.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -11,15 +12,15 @@ namespace tapedeck::compiled {
 /// Memory for the replays of one thread at a time.
 class Workspace {
  public:
-  /// The replay of the function's program `number`, whose plan this is.
+  /// The replay of program `number` of the function, which has this plan.
   Replay& replay(std::size_t number, const Plan& plan);
 
  private:
   Arena arena_, scratch_;
-  std::vector<std::unique_ptr<Replay>> replays_;   // by number; of those that fit
+  std::vector<std::unique_ptr<Replay>> replays_;   // by number; null until it is needed
 };
 
-/// The workspaces of a function: as many as threads have called it at a time.
+/// The workspaces of a function: one for each concurrent call.
 class Workspaces {
  public:
   std::unique_ptr<Workspace> take();

@@ -35,7 +35,7 @@ std::string range_of(const Plan& plan, const Access& a) {
 
 namespace {
 
-// What nodes read and give, and in which step they run.
+// The operands, results and steps of nodes.
 class PlanTable {
  public:
   explicit PlanTable(const Plan& plan) : plan_(plan) {
@@ -79,7 +79,7 @@ class PlanTable {
     lines_.push_back(std::move(line));
   }
 
-  static constexpr std::size_t kOperands = 6;   // that a line shows
+  static constexpr std::size_t kOperands = 6;   // the most operands that a line shows
   const Plan& plan_;
   std::vector<TextLine> lines_;
   std::map<ValueId, std::string> names_;
@@ -133,14 +133,14 @@ class PlanGraph {
     const std::string_view style = variable ? kVariableStyle : result ? kResultStyle : "";
     nodes_ += fmt::format("  {} [label={}{}{}];\n", name, in_quotes(label), style.empty() ? "" : ", ", style);
     for_each_operand(node, [&](const Access& a) {
-      const auto from = names_.find(a.of);   // not there: a constant
+      const auto from = names_.find(a.of);   // a value without a name is a constant
       if (from != names_.end()) edges_ += fmt::format("  {} -> {};\n", from->second, name);
     });
   }
 
   const Plan& plan_;
   std::set<ValueId> results_;
-  std::map<ValueId, std::string> names_;   // of the nodes that give values
+  std::map<ValueId, std::string> names_;   // the names of the nodes that define values
   std::string nodes_, edges_;
 };
 
@@ -151,7 +151,7 @@ std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function) 
   std::size_t group = 0;
   for (const Step& step : plan.steps) {
     const Node& node = plan.program[step.nodes[0]];
-    std::vector<std::pair<ValueId, std::int64_t>> reads, writes;   // values, and bytes of them
+    std::vector<std::pair<ValueId, std::int64_t>> reads, writes;   // values, and the bytes of each
     const auto whole = [&](ValueId v) { return std::pair(v, plan.program[v].spec.nbytes()); };
     if (step.fused) {
       for (const ValueId v : plan.groups[group].reads())
@@ -162,8 +162,8 @@ std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function) 
       for_each_operand(node, [&](const Access& a) { reads.emplace_back(a.of, a.spec.nbytes()); });
       for_each_result(node, [&](ValueId v) { writes.push_back(whole(v)); });
     }
-    if (as<ReadNode>(node)) writes = {};                       // the variable's memory is read where it is
-    if (as<SelectNode>(node) && !step.fused) reads = writes;   // and no more than these elements
+    if (as<ReadNode>(node)) writes = {};                       // the memory of the variable is read in place
+    if (as<SelectNode>(node) && !step.fused) reads = writes;   // only the selected elements are read
     if (as<StoreNode>(node)) writes = reads;
     const auto bytes_of = [](const auto& list) {
       std::int64_t bytes = 0;

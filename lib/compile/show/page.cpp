@@ -11,7 +11,7 @@
 namespace tapedeck::compiled {
 namespace {
 
-// Tensors have numbers: first the arguments, then the results of the nodes in the order in which they run.
+// Numbers tensors: first the arguments, then the results of the nodes in the order in which they run.
 class PlanPage {
  public:
   PlanPage(const Plan& plan, std::span<const double> seconds)
@@ -33,7 +33,7 @@ class PlanPage {
           facts.writes.insert(v);
         facts.scope = fmt::format("group {}", ++group);
       }
-      // A step is measured as a whole.
+      // The time of a step is divided among its nodes.
       if (!seconds_.empty()) facts.seconds = seconds_[s] / static_cast<double>(step.nodes.size());
       for (const NodeId n : step.nodes)
         add(plan_.program[n], facts);
@@ -47,13 +47,13 @@ class PlanPage {
   struct StepFacts {
     std::string scope = {};
     std::int64_t used = 0, written = 0;   // bytes
-    double seconds = 0;                   // of a node's part
-    std::set<ValueId> writes = {};        // of a group
+    double seconds = 0;                   // the node's share of the time of its step
+    std::set<ValueId> writes = {};        // the values that a group writes
   };
 
   std::string spec_of(ValueId v) const { return json_string(to_string(plan_.program[v].spec)); }
 
-  // Bytes of the arena that hold values during each step. A value may take over the place of another one.
+  // The bytes of the arena that hold values during each step. A value may overwrite another one.
   std::vector<std::int64_t> used_bytes() const {
     const auto steps = static_cast<std::int32_t>(plan_.steps.size());
     std::vector<std::vector<ValueId>> begin(plan_.steps.size());
@@ -83,7 +83,7 @@ class PlanPage {
   void add(const Node& node, const StepFacts& step) {
     JsonList inputs, reads, outputs;
     for_each_operand(node, [&](const Access& a) {
-      const auto known = numbers_.find(a.of);   // not there: a constant
+      const auto known = numbers_.find(a.of);   // a value without a number is a constant
       inputs.add(std::to_string(known == numbers_.end() ? -1 : known->second));
       reads.add(json_string(range_of(plan_, a)));
     });
@@ -102,7 +102,7 @@ class PlanPage {
   }
 
   const Plan& plan_;
-  const std::span<const double> seconds_;   // by step; none: not measured
+  const std::span<const double> seconds_;   // by step; empty if not measured
   const std::vector<ReplayedStep> steps_;
   std::map<ValueId, int> numbers_;
   int tensors_ = 0;
@@ -112,7 +112,7 @@ class PlanPage {
 }   // namespace
 
 std::vector<double> seconds_of(const EventLog& log, const ReplayedStep& replay, std::size_t steps) {
-  std::vector<double> sum(steps), own;   // `own` are those of one replay
+  std::vector<double> sum(steps), own;   // sum over all replays; steps of the current replay
   std::ptrdiff_t whole = EventLog::kNone;
   double replays = 0;
   for (std::ptrdiff_t i = 0; i < std::ssize(log.entries); ++i) {
@@ -123,7 +123,7 @@ std::vector<double> seconds_of(const EventLog& log, const ReplayedStep& replay, 
       own.clear();
     } else if (whole != EventLog::kNone && e.of == whole) {
       own.push_back(e.seconds());
-      if (own.size() != steps) continue;   // one that ends by an exception has fewer
+      if (own.size() != steps) continue;   // a replay that ends by an exception has fewer
       for (std::size_t s = 0; s < steps; ++s)
         sum[s] += own[s];
       ++replays;
