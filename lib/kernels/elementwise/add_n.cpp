@@ -1,4 +1,4 @@
-// Sums tensors of one spec. Works in blocks that stay in the L1 cache while all terms are added.
+// Sums tensors of one spec, in blocks that stay in the L1 cache while all terms are added.
 #include "kernels/elementwise/add_n.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::in
   }
 }
 
-// y is written when all terms have been read.
+// Writes y after all terms have been read.
 template <class T>
 void add_block_apart(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
   alignas(64) T sum[kAddNBlock + kStep<T>];
@@ -46,8 +46,8 @@ void add_n(Refs x, Tensor& y) {
       for (int i = 0; i < x.size(); ++i)
         terms.push_back(elements<T>(x[i]));
       T* out = elements<T>(y);
-      // If y is the memory of a term behind the first two, this must be read before it is overwritten. The
-      // order of the terms, and so the bits, do not depend on whose memory y is.
+      // If y shares memory with a term after the first two, the term must be read before it is overwritten.
+      // The order of the terms, and thus the bits of the sum, must not depend on which memory y shares.
       const auto own = std::find(terms.begin(), terms.end(), out);
       const bool apart = own != terms.end() && own - terms.begin() > 1;
       parallel_for(y.size(), kAddNCut, [&](std::int64_t first, std::int64_t last) {

@@ -4,7 +4,7 @@
 
 namespace tapedeck::kernels {
 
-/// y = the sum of all x, in one pass. y may share its memory with one of them.
+/// y = the sum of all x, in one pass. y may share memory with one of them.
 void add_n(Refs x, Tensor& y);
 
 }   // namespace tapedeck::kernels

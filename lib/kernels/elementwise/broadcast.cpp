@@ -1,4 +1,4 @@
-// Axes of extent 1 are dropped, and adjacent axes along which the same operands move are merged into one.
+// Drops axes of extent 1, and merges adjacent axes along which the same operands move.
 #include "kernels/elementwise/broadcast.h"
 
 #include <utility>
@@ -9,7 +9,7 @@ Rows rows_of(const Shape& y, std::span<const Shape* const> x) {
   const int n = static_cast<int>(x.size());
   Rows rows;
   rows.operands = n;
-  Offsets stride;   // of each operand, at the axis in hand
+  Offsets stride;   // of each operand, for the current axis
   stride.fill(1);
   std::array<bool, kMaxBroadcast> moves{};
   std::int64_t dim = 1;

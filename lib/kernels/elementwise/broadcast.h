@@ -1,5 +1,5 @@
-// Broadcasting as loops over rows: where each row of each operand starts, and whether the operand moves along
-// it or is one element.
+// Broadcasting as loops over rows: for each operand, where each row starts, and whether the operand moves
+// along the row or is a single element.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -9,26 +9,26 @@
 
 namespace tapedeck::kernels {
 
-/// Inputs of an elementwise op with a fused derivative, at most. Its jvp reads these, the output and as many
-/// tangents.
+/// The most inputs of an elementwise op with a fused derivative, and the most operands of a loop: a jvp reads
+/// the inputs, the output, and a tangent for each input.
 inline constexpr int kFusedInputs = 4, kMaxOperands = 2 * kFusedInputs + 1;
-/// Operands that broadcast in one pass, at most: the inputs of a user's map.
+/// The most operands that broadcast in one pass: the inputs of a user's map.
 inline constexpr int kMaxBroadcast = 16;
 using Offsets = std::array<std::int64_t, kMaxBroadcast>;
 
 /// The loops of an elementwise pass over operands that broadcast to one shape, with adjacent axes merged.
 struct Rows {
   int operands = 0;
-  std::int64_t count = 1, inner = 1;         // of rows, and of elements in each
-  std::array<bool, kMaxBroadcast> moves{};   // along a row; else one element stands for the whole row
-  // The axes outside the rows, the innermost of them first.
+  std::int64_t count = 1, inner = 1;         // the number of rows, and of elements in each
+  std::array<bool, kMaxBroadcast> moves{};   // along a row; if not, one element is used for the whole row
+  // The axes outside the rows, innermost first.
   int outer = 0;
   std::int64_t dims[Shape::kMaxRank] = {};
-  Offsets strides[Shape::kMaxRank];   // of these axes and operands alone
+  Offsets strides[Shape::kMaxRank];   // set for `outer` axes and `operands` operands only
 
-  /// Whether an operand has one row for all of the innermost axis outside.
+  /// Whether an operand has the same row for all steps of the innermost outer axis.
   bool share_row() const { return any_operand(true, false); }
-  /// Whether an operand has one element for each row along that axis.
+  /// Whether an operand has a single element per row, which differs along the innermost outer axis.
   bool repeat_elements() const { return any_operand(false, true); }
   bool any_operand(bool along, bool across) const {
     if (outer == 0) return false;
@@ -36,8 +36,8 @@ struct Rows {
       if (moves[i] == along && (strides[0][i] != 0) == across) return true;
     return false;
   }
-  /// Calls f(row, offsets) for rows [begin, end) in order; offsets are where the row starts in each operand,
-  /// in elements.
+  /// Calls f(row, offsets) for rows [begin, end) in order. offsets: the position of the row's first element
+  /// in each operand.
   template <class F> void each(std::int64_t begin, std::int64_t end, F f) const {
     Offsets offset{};
     std::int64_t index[Shape::kMaxRank] = {};
@@ -61,9 +61,10 @@ struct Rows {
   }
 };
 
-/// Calls f(row, offsets, begin, end) for the elements [begin, end) of rows, until all are done: whole rows,
-/// or pieces of long ones. On several threads if there is much to do. Where rows share one of an operand, the
-/// pieces are so short that they stay in the L1 cache, and go through all rows before the next ones.
+/// Calls f(row, offsets, begin, end) for elements [begin, end) of rows, until all are done: for whole rows,
+/// or for pieces of long ones. Uses several threads if there is enough work. If rows share a row of an
+/// operand, pieces are short enough to stay in the L1 cache, and all rows are processed before the next
+/// piece.
 template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) {
   constexpr std::int64_t near = 2048;   // elements
   const std::int64_t part = rows.inner > near && rows.share_row() ? near : cut.piece_of(rows.inner),
@@ -78,7 +79,7 @@ template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) 
   });
 }
 
-/// The rows of operands of shapes x, which broadcast to y.
+/// The loops over operands of shapes x, which broadcast to y.
 Rows rows_of(const Shape& y, std::span<const Shape* const> x);
 
 }   // namespace tapedeck::kernels

@@ -8,7 +8,7 @@
 
 namespace tapedeck::kernels {
 
-inline constexpr Cut kCompareCut = {1 << 15, 1 << 17};   // of elements
+inline constexpr Cut kCompareCut = {1 << 15, 1 << 17};   // in elements
 
 /// out[i] = f(a[i], b[i]) for a row of n elements. An operand that is broadcast along the row is a single
 /// element. Written so that the compiler vectorizes each loop.
@@ -41,7 +41,7 @@ template <class T, class F> void compare_as(const Tensor& a, const Tensor& b, Te
             });
 }
 
-/// The same, dispatched on the dtype: `compare` for ordered dtypes, `compare_any` for every dtype.
+/// y = f(a, b), dispatched on the dtype: `compare` for ordered dtypes, `compare_any` for every dtype.
 template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f) {
   visit(a.dtype(), [&](auto t) { compare_as<decltype(t)>(a, b, y, f); });
 }
@@ -49,7 +49,7 @@ template <class F> void compare_any(const Tensor& a, const Tensor& b, Tensor& y,
   visit_any(a.dtype(), [&](auto t) { compare_as<decltype(t)>(a, b, y, f); });
 }
 
-/// y = a where condition, else b.
+/// y = condition ? a : b, element by element.
 inline void choose(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& y) {
   if (y.size() == 0) return;
   const Shape* shapes[] = {&condition.shape(), &a.shape(), &b.shape()};

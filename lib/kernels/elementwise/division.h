@@ -1,5 +1,5 @@
 // Quotients and remainders of SIMD batches and of integers, for the lambdas of ops. Integer division by 0
-// gives 0: ops reject zero divisors beforehand, but the padding at the end of a row may hold zeros.
+// returns 0: ops reject zero divisors beforehand, but the padding at the end of a row may contain zeros.
 #pragma once
 #include <algorithm>
 
@@ -18,7 +18,7 @@ requires Real<T> xsimd::batch<T, A> truncate_div(const xsimd::batch<T, A>& a, co
   return trunc(a / b);
 }
 namespace detail {
-/// fmod, plus b where the signs differ; a result of 0 has the sign of b.
+/// fmod(a, b), plus b if the signs differ; a result of 0 has the sign of b.
 template <class B> [[gnu::noinline]] B floor_mod_by_element(const B& a, const B& b) {
   return by_element(
       [](double x, double y) {

@@ -1,4 +1,4 @@
-// Looks for numbers that are NaN or infinite.
+// Search for numbers that are NaN or infinite.
 #pragma once
 #include <optional>
 
@@ -11,7 +11,7 @@ struct NotFinite {
   double number;
   std::int64_t position;
 };
-/// The first one of x, f32 or f64.
+/// The first NaN or infinity in x, which is f32 or f64.
 std::optional<NotFinite> first_not_finite(const Tensor& x);
 
 }   // namespace tapedeck::kernels

@@ -1,20 +1,21 @@
-// Grid: how a pass over rows that sums gradients is cut, by sizes alone, so that sums have the same bits on
-// any number of threads.
+// Grid: the partition of a pass over rows that sums gradients. It depends on sizes only, so that sums have
+// the same bits on any number of threads.
 #pragma once
 #include "kernels/elementwise/row.h"
 
 namespace tapedeck::kernels {
 
-/// Cuts rows into bands of whole steps along the outermost axes, and each row into parts. Where several bands
-/// or parts add to the same elements of a gradient, each has a copy of it; these are added up in order.
+/// Cuts rows into bands of whole steps along the outermost axes, and each row into parts. If several bands or
+/// parts add to the same elements of a gradient, each has a copy of the gradient, and the copies are added up
+/// in order.
 class Grid {
  public:
-  /// put[i] and sizes[i]: of the gradient of operand i.
+  /// put[i], sizes[i]: destination and number of elements of the gradient of operand i.
   Grid(const Rows& rows, const Put* put, int gradients, const std::int64_t* sizes) : part_(rows.inner) {
     constexpr std::int64_t band = 1 << 14, few = 8, most = 32;   // elements, bands
     const std::int64_t n = rows.count * rows.inner;
     std::int64_t steps = 1;
-    int axis = rows.outer;   // innermost of those that are cut
+    int axis = rows.outer;   // the innermost axis that is cut
     while (axis > 0 && steps < few)
       steps *= rows.dims[--axis];
     rows_of_step_ = rows.count / steps;
@@ -27,7 +28,7 @@ class Grid {
         across_bands_[i] |= (sums || adds) && rows.strides[d][static_cast<std::size_t>(i)] == 0;
       across_parts_[i] = sums;
       if (across_bands_[i])
-        bands = std::min(bands, n / 4 / sizes[i]);   // copies take little beside what is read
+        bands = std::min(bands, n / 4 / sizes[i]);   // keeps the copies small compared with the operands
     }
     steps_of_band_ = bands > 1 ? (steps + bands - 1) / bands : steps;
     bands_ = (steps + steps_of_band_ - 1) / steps_of_band_;

@@ -1,4 +1,4 @@
-// The loop of an elementwise op over f16 or bf16, which are converted in registers.
+// The loop of an elementwise op over f16 or bf16 numbers, which are converted in registers.
 #pragma once
 #include "core/cast.h"
 #include "core/half_vectors.h"
@@ -7,12 +7,13 @@
 
 namespace tapedeck::kernels {
 
-/// Halves as two vectors of f32, in an order that is the type's own.
+/// Halves as two vectors of f32, in an order that depends on the type.
 struct Singles {
   Batch<float> a, b;
 };
 
-/// Those at even places, and those at odd places, which are the upper halves of 32 bits.
+/// The bf16 numbers at even positions, and those at odd positions, which are the upper halves of 32-bit
+/// words.
 struct PairsOfBf16 {
   using Bits = Batch<std::uint32_t>;
 
@@ -36,7 +37,7 @@ struct PairsOfBf16 {
  private:
   static Batch<float> single(const Bits& bits) { return xsimd::bitwise_cast<Batch<float>>(bits); }
   static Bits bits_of(const Batch<float>& x) { return xsimd::bitwise_cast<Bits>(x); }
-  // Numbers of f32, of which the upper halves are rounded; not NaN.
+  // Rounds f32 numbers other than NaN, so that the upper halves of their bits are the nearest bf16.
   static Bits rounded(const Batch<float>& x) {
     const Bits bits = bits_of(x);
     return bits + Bits(0x7fff) + ((bits >> 16) & Bits(1));
@@ -45,7 +46,7 @@ struct PairsOfBf16 {
 };
 
 #ifdef TAPEDECK_HALF_VECTORS
-/// Those of the first half, and those of the second.
+/// The first half of the f16 numbers, and the second half.
 struct PairsOfF16 {
   static Singles load(const Half* p) {
     return {wide_f16(load_halves(p)), wide_f16(load_halves(p + kWidth<float>))};
@@ -54,7 +55,7 @@ struct PairsOfF16 {
 };
 #endif
 
-/// A MapLoop<Half> with the bits of the loop over f32.
+/// A MapLoop<Half> whose results have the same bits as those of the f32 loop on converted elements.
 template <class F, class Pairs, std::size_t... I> constexpr auto half_map_loop(std::index_sequence<I...>) {
   return [](Half* out, const Stream<Half>* x, std::int64_t n) {
     const Stream<Half> p[] = {x[I]...};

@@ -6,17 +6,19 @@
 
 namespace tapedeck::kernels {
 
-inline constexpr std::int64_t kHalfBlock = 512;   // elements: whole groups of f32 and of halves
+inline constexpr std::int64_t kHalfBlock = 512;   // elements; a multiple of the groups of f32 and of halves
 
-/// Loops over halves take whole groups of so many elements, which fill groups of f32 and pairs of vectors.
+/// Loops over halves process whole groups of kHalfGroup elements, which are whole groups of f32 and whole
+/// pairs of vectors.
 inline constexpr std::int64_t kHalfGroup = std::max(kGroup<float>, 2 * kWidth<float>);
 inline std::int64_t padded_half(std::int64_t n) { return (n + kHalfGroup - 1) / kHalfGroup * kHalfGroup; }
-/// The elements of a tensor of n with as many of its padding as fill the groups that loops take.
+/// n, rounded up to whole groups of the loop over elements of type T.
 template <class T> std::int64_t padded_few(std::int64_t n) {
   return std::is_same_v<T, Half> ? padded_half(n) : padded<T>(n);
 }
 
-/// n halves in f32, in the order of Pairs, and zeros up to a whole group; and back.
+/// widen_by converts n halves to f32, in the order of Pairs, and fills up a whole group with zeros; narrow_by
+/// converts back.
 template <class Pairs> void widen_by(const Half* x, float* y, std::int64_t n) {
   const auto put = [](const Half* from, float* to) {
     const Singles in = Pairs::load(from);
@@ -44,7 +46,8 @@ template <class Pairs> void narrow_by(const float* x, Half* y, std::int64_t n) {
   put(x + i, last);
   std::copy(last, last + (n - i), y + i);
 }
-/// The same in the order that is converted fastest, which is one for both: with AVX-512 as they are.
+/// Conversions in the order that is fastest, which is the same in both directions. With AVX-512 it is the
+/// original order.
 #if defined(TAPEDECK_PAIRED_BF16) || !defined(TAPEDECK_HALF_VECTORS)
 inline constexpr bool kBf16InPairs = true;
 #else
@@ -60,7 +63,7 @@ inline void narrow_any_order(DType t, const float* x, Half* y, std::int64_t n) {
   narrow(t, x, y, n);
 }
 
-/// The operands of blocks of a row in f32. Those that do not move are converted once.
+/// The operands of a row in f32, block by block. Operands that do not move are converted once.
 template <int most> class HalfOperands {
  public:
   HalfOperands(DType dtype, const Stream<Half>* x, int operands) : dtype_(dtype), x_(x), operands_(operands) {
@@ -69,7 +72,7 @@ template <int most> class HalfOperands {
       if (x[i].p && !x[i].mask) widen(dtype, x[i].p, buffers_[i], kGroup<float>);
     }
   }
-  /// n elements in any order, and zeros up to a whole group.
+  /// Converts n elements, in any order, and fills up a whole group with zeros.
   void load(std::int64_t begin, std::int64_t n) {
     for (int i = 0; i < operands_; ++i)
       if (x_[i].mask) widen_any_order(dtype_, x_[i].p + begin, buffers_[i], n);
@@ -84,7 +87,7 @@ template <int most> class HalfOperands {
   alignas(64) float buffers_[most][kHalfBlock];
 };
 
-/// A forward loop, over any number of elements.
+/// A forward loop over any number of elements, by a loop over f32.
 struct HalfMapLoop {
   DType dtype;
   MapLoop<float> loop;
@@ -102,8 +105,8 @@ struct HalfMapLoop {
   }
 };
 
-/// The loop of a backward pass, over any number of elements. It does not sum, which takes more bits than
-/// results have.
+/// The loop of a backward pass over any number of elements, by a loop over f32. It does not support sums,
+/// which need a higher precision than the results have.
 template <int I, int O> struct HalfPassLoop {
   DType dtype;
   void (*loop)(const PassRow<float, I, O>&);
@@ -128,7 +131,7 @@ template <int I, int O> struct HalfPassLoop {
         if (r.put[k] != Put::nothing && first_of(r, k) == k) narrow_any_order(dtype, out[k], r.out[k] + i, n);
     }
   }
-  /// The first result that is put where result k is.
+  /// The first result with the same address as result k.
   static int first_of(const PassRow<Half, I, O>& r, int k) {
     int i = 0;
     while (i < k && (r.put[i] == Put::nothing || r.out[i] != r.out[k]))

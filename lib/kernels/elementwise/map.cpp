@@ -1,4 +1,4 @@
-// What surrounds the loops of elementwise forward passes: dtypes, shapes, rows, tails, threads.
+// The code around the loops of elementwise forward passes: dtypes, shapes, rows, tails, threads.
 #include "kernels/elementwise/map.h"
 
 #include "core/bytes.h"
@@ -11,7 +11,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-// All operands have every element, or one. Storage is padded to whole groups: no tail.
+// Every operand has all elements, or a single one. Storage is padded to whole groups, so there is no tail.
 template <class T, class Loop> void run_flat(Loop loop, int operands, Refs x, Tensor& y) {
   const std::int64_t n = y.size();
   Row<T> row;
@@ -32,10 +32,10 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
   for (int i = 0; i < operands; ++i)
     shapes[i] = &x[i].shape();
   const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
-  // The tail of a row is a whole group: its last elements, some of them once more, unless y is the memory of
-  // an operand or the row is short. Then, since behind a row lie more rows or padding, it is read from there;
-  // not where rows lie in the tensor's handle, nor where another thread may be writing the next row over that
-  // of an operand.
+  // The tail of a row is computed as a whole group that ends with the row, so that some elements are computed
+  // twice. If y shares memory with an operand, or the row is short, the group instead begins with the tail
+  // and reads beyond the row, where there are more rows or padding. The tail is copied first if the elements
+  // are in the tensor's handle, or if another thread may be overwriting the next row of the operand.
   const bool alone = is_few(y.size());
   bool readable = true, apart = true;
   for (int i = 0; i < operands; ++i) {
@@ -68,7 +68,7 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
   each_part(rows, kElementwise,
             [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
               Row<T> row;
-              for (int i = 0; i < std::min(operands, kMaxOperands); ++i) {   // as compilers do not know
+              for (int i = 0; i < std::min(operands, kMaxOperands); ++i) {   // unknown to compilers
                 const bool moves = rows.moves[static_cast<std::size_t>(i)];
                 row.set(i, operand(i) + offset[static_cast<std::size_t>(i)] + (moves ? begin : 0), moves);
               }
@@ -91,7 +91,7 @@ template <class T, class Loop> void run_loop(Loop loop, int operands, Refs x, Te
 template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
   run_loop<T>(loop, operands, x, y);
 }
-// Calls f with the loop over halves.
+// Calls f with the loop over halves: the kernel's own, or its f32 loop on converted blocks.
 template <class F> void with_half_loop(const MapKernel& k, DType dtype, const F& f) {
   if (const MapLoop<Half> loop = dtype == DType::f16 ? k.f16 : k.bf16)
     f(loop);

@@ -1,6 +1,6 @@
-// The forward pass of an elementwise op: y = f(x...), element by element, of tensors of one dtype that
-// broadcast to y. Only the loops over whole groups of 64 bytes are compiled for each f; dtypes, shapes, rows
-// and their tails are in map.cpp, once.
+// The forward pass of an elementwise op: y = f(x...), element by element, for tensors of one dtype that
+// broadcast to y. Only the loops over whole groups of 64 bytes are compiled for each f. The code for dtypes,
+// shapes, rows and tails is in map.cpp, and common to all ops.
 #pragma once
 #include "core/cast.h"
 #include "kernels/elementwise/broadcast.h"
@@ -12,25 +12,25 @@
 
 namespace tapedeck::kernels {
 
-/// f of n elements, a multiple of kGroup.
+/// Computes f for n elements; n is a multiple of kGroup.
 template <class T> using MapLoop = void (*)(T* out, const Stream<T>* x, std::int64_t n);
 struct MapKernel {
   int operands;
   MapLoop<float> f32;
   MapLoop<double> f64;
-  MapLoop<std::int8_t> i8 = nullptr;   // these four: only for ops of integers
+  MapLoop<std::int8_t> i8 = nullptr;   // these four: only for ops that support integers
   MapLoop<std::int32_t> i32 = nullptr;
   MapLoop<std::int64_t> i64 = nullptr;
   MapLoop<std::uint8_t> u8 = nullptr;
-  MapLoop<std::complex<float>> c64 = nullptr;   // these two: only for ops of complex numbers
+  MapLoop<std::complex<float>> c64 = nullptr;   // these two: only for ops that support complex numbers
   MapLoop<std::complex<double>> c128 = nullptr;
-  MapLoop<Half> f16 = nullptr;   // these two: without them, f32's runs on converted blocks
+  MapLoop<Half> f16 = nullptr;   // these two: if null, the f32 loop runs on converted blocks
   MapLoop<Half> bf16 = nullptr;
 };
 
-/// Fills y, which may be the memory of an operand of its shape.
+/// Computes y, which may share memory with an operand of its shape.
 void run_map(const MapKernel& kernel, Refs x, Tensor& y);
-/// The same for operands and y of one spec, of floating point, with too few elements for a second thread.
+/// Like run_map, for operands and y of one floating-point spec with too few elements for a second thread.
 void run_few(const MapKernel& kernel, Refs x, Tensor& y);
 inline bool is_few(std::int64_t n) { return n < kElementwise.least; }
 
@@ -41,7 +41,7 @@ template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std:
       F{}(load<Vector<T>>(p[I], i)...).store_unaligned(out + i);
   };
 }
-/// The same for a brief f: the operands are advanced once for all vectors of a group.
+/// Like map_loop, for a brief f: the operands are advanced once per group.
 template <class F, class T, std::size_t... I> constexpr MapLoop<T> brief_map_loop(std::index_sequence<I...>) {
   return [](T* out, const Stream<T>* x, std::int64_t n) {
     Stream<T> p[] = {x[I]...};
@@ -53,7 +53,7 @@ template <class F, class T, std::size_t... I> constexpr MapLoop<T> brief_map_loo
   };
 }
 
-/// The number of arguments that F takes.
+/// The number of parameters of F.
 template <class F, class... X> constexpr std::size_t arity() {
   if constexpr (std::is_invocable_v<F, X...>)
     return sizeof...(X);
@@ -61,10 +61,10 @@ template <class F, class... X> constexpr std::size_t arity() {
     return arity<F, X..., Batch<double>>();
 }
 
-/// The dtypes that a lambda is for: f32 and f64, and integers, complex numbers or both beside these.
+/// The dtypes that a lambda supports: f32 and f64, and additionally integers, complex numbers, or both.
 enum class Over { reals, integers, complexes, numbers };
-/// A brief lambda takes less time than the conversion of halves. These are then converted in registers, by a
-/// loop of their own; for others, two vectors at a time are more than fit into registers.
+/// A brief lambda takes less time than the conversion of halves, which are then converted in registers, by a
+/// separate loop. Other lambdas need too many registers for two vectors at a time.
 enum class Body { any, brief };
 
 template <class F, class T, Body body> constexpr MapLoop<T> floating_loop(auto operands) {

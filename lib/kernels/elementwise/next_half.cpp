@@ -11,9 +11,9 @@ template <HalfNumber T> T next(T a, T b) {
   if (from != from || to != to) return T(from + to);
   if (from == to) return b;
   T y;
-  if (from == 0)   // the least number, of the sign of b
+  if (from == 0)   // the smallest subnormal number, with the sign of b
     y.bits = static_cast<std::uint16_t>((b.bits & 0x8000) | 1);
-  else   // the bits of numbers of one sign grow with their size
+  else   // the bits of numbers of one sign grow with their magnitude
     y.bits = static_cast<std::uint16_t>(a.bits + ((from < to) == (from > 0) ? 1 : -1));
   return y;
 }

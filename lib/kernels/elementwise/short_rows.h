@@ -1,6 +1,5 @@
-// Broadcasting over rows of few elements, [1000, 3] by [1000, 1] or by [3]: a pass takes as many rows at a
-// time as make some whole groups. Operands that do not lie in memory as the result does are written out for
-// it.
+// Broadcasting over short rows, such as [1000, 3] with [1000, 1] or [3]: a pass processes blocks of rows that
+// fill whole groups. Operands whose elements are not laid out like the result are expanded to a buffer first.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -11,26 +10,27 @@
 
 namespace tapedeck::kernels {
 
-/// Elements of a block at most, and of a short row. To repeat single elements takes longer than whole rows.
+/// The most elements of a block, and of a short row. The limit is lower for operands with a single element
+/// per row, since repeating elements takes longer than repeating whole rows.
 inline constexpr std::int64_t kShortBlock = 1024, kShortRow = kShortBlock / 4, kRepeatedRow = kShortRow / 2;
 
-/// Whether enough rows of this many elements or fewer lie together.
+/// Whether rows have at most `longest` elements, and enough of them are adjacent.
 inline bool are_within(const Rows& rows, std::int64_t longest) {
   constexpr std::int64_t fewest = 4;
   return rows.outer > 0 && rows.dims[0] >= fewest && rows.inner <= longest;
 }
-/// Whether rows are so short that blocks of them take less time than one after the other.
+/// Whether rows are so short that processing them in blocks is faster than one after the other.
 inline bool are_short(const Rows& rows) {
   return are_within(rows, rows.repeat_elements() ? kRepeatedRow : kShortRow);
 }
 
-/// Short rows of `most` operands, at most.
+/// A pass over short rows with at most `most` operands.
 template <class T, int most> class ShortRows {
  public:
   explicit ShortRows(const Rows& rows) : rows_(rows) {}
 
-  /// Calls f(row, first element of the result, elements) for all blocks of rows; operand(i) is where operand
-  /// i begins, or null if the row need not have it. On several threads if there is much to do.
+  /// Calls f(row, first element of the result, number of elements) for all blocks of rows. operand(i) returns
+  /// the address of operand i, or null if it is not needed. Uses several threads if there is enough work.
   template <class Operand, class F> void each(const Operand& operand, const F& f) const {
     const std::int64_t fit = kShortBlock / rows_.inner, height = whole<T>(fit) ? whole<T>(fit) : fit;
     const std::int64_t along = rows_.dims[0], blocks = (along + height - 1) / height;
@@ -48,7 +48,7 @@ template <class T, int most> class ShortRows {
   }
 
  private:
-  /// The row of which there are copies, and how many.
+  /// The row whose copies are in the buffer, and their number.
   struct Repeated {
     const T* row = nullptr;
     std::int64_t count = 0;
@@ -60,16 +60,17 @@ template <class T, int most> class ShortRows {
     Repeated repeated[kOperands];
   };
 
-  /// The operands of `count` rows from `first` on.
+  /// Sets the operands of `count` rows from `first` on.
   template <class Operand> void fill(Row<T, most>& row, const Operand& operand, std::int64_t first,
                                      std::int64_t count, Memory& memory) const {
     rows_.each(first, first + 1, [&](std::int64_t, const Offsets& offset) {
-      for (int i = 0; i < std::min(rows_.operands, Memory::kOperands); ++i) {   // as compilers do not know
+      // The second bound is unknown to compilers.
+      for (int i = 0; i < std::min(rows_.operands, Memory::kOperands); ++i) {
         const T* const begin = operand(i);
         if (!begin) continue;
         const auto k = static_cast<std::size_t>(i);
         const T* const from = begin + offset[k];
-        // An operand of two rows or more has them one after the other, or an element for each.
+        // The rows of an operand that differ are contiguous, or are single elements that are.
         const bool moves = rows_.moves[k], differs = rows_.strides[0][k] != 0;
         if (moves == differs) {
           row.set(i, from, moves);
@@ -90,15 +91,15 @@ template <class T, int most> class ShortRows {
       std::conditional_t<sizeof(T) == 2, std::uint16_t,
                          std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
 
-  /// An element for each row, as often as the row is long. Writes some elements behind the last row too.
+  /// Repeats each element along its row. May write some elements beyond the last row.
   void repeat_elements(const T* from, std::int64_t count, T* to) const {
     if constexpr (std::is_arithmetic_v<T>) {
       if (rows_.inner == 2) return interleave<2>(from, 0, to, count);
       if (rows_.inner == 3) return interleave<3>(from, 0, to, count);
       if (rows_.inner == 4) return interleave<4>(from, 0, to, count);
     }
-    // Vectors of copies, as integers, which move any bits unchanged.
-    constexpr std::size_t words = sizeof(T) / sizeof(Bits);   // two of c128
+    // Vectors of copies. They are integers, so that all bits are copied unchanged.
+    constexpr std::size_t words = sizeof(T) / sizeof(Bits);   // 2 for c128
     using Copies [[gnu::vector_size(32)]] = Bits;
     constexpr auto some = static_cast<std::int64_t>(sizeof(Copies) / sizeof(T));
     for (; count > 0; --count, ++from, to += rows_.inner) {

@@ -1,5 +1,5 @@
-// What surrounds the loops of fused vjps, and those of users' maps: dtypes, shapes, rows, tails, and sums
-// over broadcast axes in a fixed order.
+// The code around the loops of fused vjps and of users' maps: dtypes, shapes, rows, tails, and sums over
+// broadcast axes in a fixed order.
 #include "kernels/elementwise/vjp.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 template <class T> constexpr bool kIsHalf = std::is_same_v<T, Half>;
 
-// What a pass reads only for gradients that nobody wants need not be there.
+// Placeholder for operands that no wanted result reads, which need no data.
 template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
 
 template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::int64_t n) {
@@ -42,9 +42,9 @@ template <class T, int I, int O, class Loop> class Pass {
   using Given = PassRow<T, I, O>;
 
   bool reads(int i) const { return t_.read >> i & 1; }
-  // The operands that have more rows or padding behind a row, so that its last elements are read as a group
-  // where they lie. Not those in a tensor's handle, nor where another thread may be writing the next row over
-  // this one.
+  // The operands for which the last elements of a row can be read as a whole group in place, since more rows
+  // or padding follow. Excludes tensors whose elements are in their handle, and operands that share memory
+  // with a result if another thread may be writing the next row.
   unsigned find_readable() const {
     unsigned readable = 0;
     for (int i = 0; i < t_.operands; ++i) {
@@ -55,7 +55,7 @@ template <class T, int I, int O, class Loop> class Pass {
     return readable;
   }
   const T* operand(int i) const { return elements<T>(*t_.x[i]) + (i < t_.inputs ? 0 : direction_ * t_.n); }
-  // Of one direction.
+  // The elements of result k in one direction.
   std::int64_t size_of_result(int k) const { return t_.out[k].size() / t_.directions; }
   std::int64_t shift_of_result(int k) const { return t_.gradients ? lines_.by(k) : 0; }
 
@@ -76,7 +76,7 @@ template <class T, int I, int O, class Loop> class Pass {
     run_flat();
   }
 
-  // Says where result k is put, and clears what is only added to. Returns whether it is a sum.
+  // Sets the destination of result k, and clears it if it is a sum. Returns whether it is a sum.
   bool prepare(int k) {
     const std::int64_t size = size_of_result(k);
     const bool all = size == t_.n;
@@ -88,17 +88,17 @@ template <class T, int I, int O, class Loop> class Pass {
       clear_unread(k, out);
     return !all;
   }
-  // A gradient is 0 where nothing has read the moved operand.
+  // The gradient of a shifted operand is 0 for elements that were never read.
   void clear_unread(int k, T* out) const {
     const auto [begin, end] = lines_.unread(k);
     for (T* line = out; line < out + t_.n; line += lines_.length())
       std::fill(line + begin, line + end, T{});
   }
 
-  // A row of n elements, of which the first is at `position` in its line: whole groups, then what is left
-  // through buffers.
+  // Runs a row of n elements, the first of which is at `position` in its line: whole groups in place, the
+  // rest through buffers.
   void run_row(Given& pass, const Row<T, I>& row, std::int64_t position, std::int64_t n) const {
-    if constexpr (kIsHalf<T>) {   // whose loop takes any n
+    if constexpr (kIsHalf<T>) {   // the loop over halves accepts any n
       go(pass, row, n);
     } else if (lines_.moved()) {
       const auto edge = [&](std::int64_t begin, std::int64_t end, std::int64_t at) {
@@ -122,7 +122,7 @@ template <class T, int I, int O, class Loop> class Pass {
     pass.n = n;
     loop_(pass);
   }
-  // n elements from `begin` on.
+  // Runs n elements from `begin` on, with shifted operands.
   void go_moved(const Given& pass, const Row<T, I>& row, std::int64_t begin, std::int64_t n) const {
     if (n == 0) return;
     Given moved = pass;
@@ -134,8 +134,8 @@ template <class T, int I, int O, class Loop> class Pass {
     loop_(moved);
   }
 
-  // The elements [begin, end), a group at most, through buffers: some of it may be beyond the end of memory,
-  // or of what a moved operand has.
+  // Runs elements [begin, end), at most a group, through buffers: part of the group may be beyond the end of
+  // memory, or beyond the elements of a shifted operand.
   void run_buffered(const Given& pass, const Row<T, I>& row, std::int64_t begin, std::int64_t end,
                     std::int64_t position) const {
     Given buffered = pass;
@@ -177,7 +177,7 @@ template <class T, int I, int O, class Loop> class Pass {
         *out += from[j];
   }
 
-  // The part of a flat pass that starts at `begin`.
+  // Advances a flat pass to element `begin`.
   void advance(Given& pass, Row<T, I>& row, std::int64_t begin) const {
     std::copy(row_.x, row_.x + t_.operands, row.x);
     for (int i = 0; i < t_.operands; ++i)
@@ -196,8 +196,8 @@ template <class T, int I, int O, class Loop> class Pass {
     });
   }
 
-  // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow
-  // with log n.
+  // Sums the gradients of single elements: one sum per piece of kSumPiece elements, then pairwise, so that
+  // errors grow with log n.
   void sum_flat() const {
     constexpr std::int64_t piece = kSumPiece;
     const std::int64_t n = t_.n, pieces = (n + piece - 1) / piece;
@@ -270,7 +270,7 @@ template <class T, int I, int O, class Loop> class Pass {
         if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], sizes[i]);
   }
 
-  // Of results that have all elements.
+  // Runs short rows in blocks. Precondition: no result is a sum.
   void run_short_rows(const Rows& rows) const {
     const auto begin_of = [&](int i) { return reads(i) ? operand(i) : nullptr; };
     ShortRows<T, I>(rows).each(begin_of, [&](Row<T, I>& row, std::int64_t first, std::int64_t n) {
@@ -289,7 +289,7 @@ template <class T, int I, int O, class Loop> class Pass {
   Loop loop_;
   const PassTensors& t_;
   const Lines lines_;
-  unsigned readable_ = 0;   // bit i: operand i is
+  unsigned readable_ = 0;   // bit i: operand i is readable
   std::int64_t direction_ = 0;
   Given all_{};
   Row<T, I> row_;
@@ -299,7 +299,8 @@ template <class T, int I, int O, class Loop> void run(const Loop& loop, const Pa
   Pass<T, I, O, Loop>(loop, tensors).run();
 }
 
-// The pass where all have one shape and are too few for a second thread: one row of whole groups.
+// Whether all operands have one shape, with too few elements for a second thread: the pass is then one row of
+// whole groups.
 bool is_one_row(const PassTensors& t) {
   bool one = t.n > 0 && is_few(t.n);
   for (int i = 0; i < t.inputs; ++i)
@@ -326,14 +327,14 @@ template <class T, class Loop> void run_loop(const Loop& loop, const PassTensors
     run<T, kFusedInputs + 2, kFusedInputs>(loop, t);
 }
 
-// A user's loop with what it closes over.
+// A user's loop with the captures of the user's function.
 template <class T> struct Closure {
   UserLoop<T> loop;
   const void* f;
   void operator()(const UserRow<T>& row) const { loop(f, row); }
 };
 
-// The pass of halves in f32, on copies. For gradients of fewer elements, which are sums, and users' loops.
+// Runs a pass over halves on copies in f32: for gradients that are sums, and for users' loops.
 template <class Run> void run_on_copies(const PassTensors& t, Run run) {
   std::vector<Tensor> copies(static_cast<std::size_t>(t.operands)), out(static_cast<std::size_t>(t.results));
   std::vector<const Tensor*> x(t.x, t.x + t.operands);
@@ -408,7 +409,7 @@ template void collect(const VjpRow<double>&, std::size_t, const double*, double,
                       Batch<double>*);
 
 bool has_short_rows(const Shape& y, Refs x) {
-  if (y.size() == 0) return false;   // strides of what has no elements may overflow
+  if (y.size() == 0) return false;   // the strides of an empty tensor may overflow
   const Shape* shapes[kMaxBroadcast];
   for (int i = 0; i < x.size(); ++i)
     shapes[i] = &x[i].shape();

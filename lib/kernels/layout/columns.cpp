@@ -1,6 +1,6 @@
-// A column's elements lie far apart in the matrix. So blocks of it that stay in the L1 cache are transposed
-// in registers, with their columns as runs on the other side: each line of the matrix is read or written
-// once.
+// The elements of a column are far apart in the matrix. Therefore, blocks that stay in the L1 cache are
+// transposed in registers, so that their columns are contiguous on the other side, and each cache line of the
+// matrix is read or written once.
 #include "kernels/layout/columns.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 namespace tapedeck::kernels {
 
-/// Copies the columns of a matrix, as many to a row as there are tensors, to tensors of their own, and back.
+/// Copies each column of a matrix to a tensor, and back. The matrix has as many columns as there are tensors.
 void copy_to_columns(const Tensor& matrix, std::span<Tensor> columns);
 void copy_from_columns(Refs columns, Tensor& matrix);
 

@@ -21,7 +21,7 @@ enum class ScatterReduction { sum, difference, product, max, min, last };
 /// supports only `last`.
 void scatter_reduce(ScatterReduction fold, const Tensor& x, const Tensor& indices, const AxisView& view,
                     Tensor& y, const IndexBatches& batches = {});
-/// The same with sums, into zeros.
+/// y = 0, then y[b, indices[k], a] += x[b, k, a] in the order of k.
 void scatter_add(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
                  const IndexBatches& batches = {});
 

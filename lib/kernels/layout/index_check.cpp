@@ -1,5 +1,5 @@
-// Checks of indices. A first pass only tells whether any is out of range, without branches, so that it is
-// vectorized; which one it is matters only for the message.
+// Checks of indices. A first pass determines only whether any index is out of range. It has no branches, so
+// that it is vectorized. The position is needed only for the message.
 #include "kernels/layout/index_check.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-// Whether any of n indices exceeds `last` or, unless negative ones have a meaning, is negative. The sign bits
-// of an index and of last - index say so; the difference wraps around only where the index is negative.
+// Whether any of n indices exceeds `last` or, unless negative indices have a meaning, is negative, as the
+// sign bits of index and last - index show. The difference wraps around only if the index is negative.
 template <class Index>
 bool any_outside(const Index* index, std::int64_t n, Index last, bool negative_means_something) {
   using Bits = std::make_unsigned_t<Index>;
@@ -47,7 +47,7 @@ std::optional<std::int64_t> flatten_positions(const Tensor& indices, const Shape
   return visit_indices(indices, [&](const auto list) -> std::optional<std::int64_t> {
     const auto* index = list.data();
     for (std::int64_t k = 0; k < flat.size(); ++k, index += depth) {
-      std::uint64_t position = 0;   // wraps around only where the entries have no elements
+      std::uint64_t position = 0;   // wraps around only if the entries have no elements
       bool outside = false;
       for (int d = 0; d < depth; ++d) {
         const std::int64_t at = index[d];

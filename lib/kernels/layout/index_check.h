@@ -1,4 +1,4 @@
-// Checks that indices lie within an extent, and makes flat indices of positions along several axes.
+// Checks that indices lie within an extent, and converts positions along several axes to flat indices.
 #pragma once
 #include <optional>
 

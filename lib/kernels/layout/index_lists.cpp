@@ -12,7 +12,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-// The place at which the rows of each number begin.
+// The position at which the rows of each number begin.
 std::vector<std::int64_t> begins_of(const Tensor& numbers, std::int64_t n) {
   std::vector<std::int64_t> begins = count_each(numbers, n);
   std::int64_t begin = 0;
@@ -55,7 +55,7 @@ std::int64_t largest_index(const Tensor& indices) {
   });
 }
 
-// A first pass only tells whether there is one, without branches.
+// A first pass determines only whether there is one, without branches.
 std::int64_t first_descent(const Tensor& indices) {
   return visit_indices(indices, [](const auto list) -> std::int64_t {
     if (list.empty()) return -1;

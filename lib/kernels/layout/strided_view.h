@@ -7,7 +7,8 @@
 
 namespace tapedeck::kernels {
 
-// Strides and offsets may overflow for empty tensors of huge extents; they wrap, and nothing is read there.
+// Strides and offsets may overflow for empty tensors of huge extents. They then wrap around, but are never
+// used for an access.
 constexpr std::int64_t wrapping_mul(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -64,7 +65,7 @@ StridedView broadcast(const Shape& x, const Shape& y);
 StridedView tiled(const Shape& x, const Shape& reps);
 /// A slice: size[d] elements of axis d from begin[d] on, stride[d] apart.
 StridedView sliced(const Shape& x, const Shape& begin, const Shape& size, const Shape& stride);
-/// The same with strides of 1.
+/// A slice with strides of 1.
 StridedView sliced(const Shape& x, const Shape& begin, const Shape& size);
 
 }   // namespace tapedeck::kernels

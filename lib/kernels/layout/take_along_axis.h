@@ -1,4 +1,4 @@
-// Gathers and scatter-adds single elements along an axis, each with an index of its own.
+// Gathers and scatter-adds single elements along an axis, each by a separate index.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"

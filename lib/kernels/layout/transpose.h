@@ -39,8 +39,8 @@ void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t t
     std::memcpy(to + static_cast<std::int64_t>(i) * to_step, &rows[i], sizeof(Row));
 }
 
-/// The same for i < rows and j < columns, both at least n. If n does not divide them, the last tiles overlap
-/// the previous ones.
+/// Like transpose_tile, for i < rows and j < columns, both at least n. If n does not divide them, the last
+/// tiles overlap the previous ones.
 template <std::size_t n, class T> void transpose_in_tiles(const T* from, std::int64_t from_step, T* to,
                                                           std::int64_t to_step, std::int64_t rows,
                                                           std::int64_t columns) {
@@ -77,7 +77,7 @@ template <class T> void transpose(const T* from, std::int64_t from_step, T* to, 
     for (std::int64_t j = 0; j < columns; ++j)
       to[i * to_step + j] = from[j * from_step + i];
 }
-/// The same for complex numbers, element by element.
+/// transpose for complex numbers, element by element.
 template <class T> void transpose(const std::complex<T>* from, std::int64_t from_step, std::complex<T>* to,
                                   std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
   for (std::int64_t i = 0; i < rows; ++i)

@@ -1,7 +1,7 @@
-// Matrix products by OpenBLAS, kept on the calling thread, and f32 ones by oneDNN where it is faster. Small
-// products too: for sizes from 8 to 64 a kernel of our own was not faster. Those of a few numbers, such as
-// transforms of points, take less time than a call of BLAS. A matrix times a vector has its own routine,
-// which does not pack the matrix, and takes a fifth to a half of the time.
+// Matrix products by OpenBLAS, kept on the calling thread, and f32 products by oneDNN if it is faster. For
+// sizes from 8 to 64, a separate kernel was not faster than BLAS. Products of a few numbers, such as
+// transforms of points, are computed by a loop, which takes less time than a call of BLAS. Products of a
+// matrix and a vector use gemv, which does not pack the matrix, and takes a fifth to a half of the time.
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
@@ -21,8 +21,8 @@ extern "C" {
 // Defined only if the process has loaded OpenMP, as OpenBLAS's OpenMP flavour does.
 [[gnu::weak]] int omp_get_max_threads(void);
 [[gnu::weak]] void omp_set_num_threads(int);
-// Whether OpenBLAS's threads are there, for which it waits at the end of the process; in its flavour of
-// pthreads.
+// Whether OpenBLAS's threads exist, for which it waits at the end of the process. Defined only in its
+// pthreads flavour.
 [[gnu::weak]] extern int blas_server_avail;
 }
 
@@ -61,9 +61,9 @@ void unlimit_process() {
   if (--blas_users == 0 && user_threads != 1) openblas_set_num_threads(user_threads);
 }
 
-// OpenBLAS takes a buffer for each thread that computes at the same time, keeps it for good, and without
-// memory tries for ever. So before one more thread computes than ever before, such a buffer is asked for and
-// given back, which can fail.
+// OpenBLAS allocates a buffer for each thread that computes concurrently, never frees it, and retries forever
+// if there is no memory. Therefore, before more threads compute than ever before, memory for another buffer
+// is allocated and freed again, which may fail.
 constexpr std::size_t kBuffer = std::size_t{128} << 20;   // as on x86-64; on ARM it is a quarter
 std::atomic<int> computing{0}, most_computing{0};
 thread_local int entered = 0;
@@ -76,7 +76,8 @@ bool has_memory_for(int buffers) {
   return true;
 }
 
-// Where address space is limited, OpenBLAS's own threads may still wait for theirs, and be faster to take it.
+// If address space is limited, OpenBLAS's own threads may still be waiting for their buffers, and may
+// allocate them first.
 bool has_memory_left() {
   if (!has_memory_for(1)) return false;
   rlimit space{};
@@ -88,8 +89,9 @@ bool has_memory_left() {
   return true;
 }
 
-// The end of the process: OpenBLAS frees its buffers after this library. It ends its threads first, of which
-// each begins with a buffer, and without memory tries for ever: they are left to the end of the process.
+// The end of the process. OpenBLAS frees its buffers after the destruction of this library. Before that it
+// ends its threads; a thread that has not started yet allocates a buffer first, and retries forever if there
+// is no memory. In this case the threads are left to the end of the process.
 constinit std::atomic<bool> over{false};
 thread_local bool is_ending = false;
 [[gnu::destructor]] void end() {
@@ -100,7 +102,7 @@ thread_local bool is_ending = false;
   if (&blas_server_avail && blas_server_avail && !has_memory_for(std::max(1, openblas_get_num_procs() - 1)))
     blas_server_avail = 0;
 }
-// Of a thread that nobody waits for any more.
+// Blocks a thread that is not waited for any more.
 [[gnu::noinline]] void wait_for_end() {
   for (;;)
     std::this_thread::sleep_for(std::chrono::hours(1));
@@ -130,8 +132,8 @@ void enter() {
 template <class T> T factor(const T& x) { return x; }
 template <class T> const std::complex<T>* factor(const std::complex<T>& x) { return &x; }
 
-// OpenBLAS's kernels add to y, which it sets to 0 first; where it has no AVX-512, in a loop that takes as
-// long as a fifth of a small product.
+// OpenBLAS's kernels add to y, which OpenBLAS sets to 0 first. Without AVX-512, its loop for this takes a
+// fifth of the time of a small product, and y is set to 0 here instead.
 template <class T> bool set_to_zero(const MatrixProduct<T>& p) {
   if (has_avx512()) return false;
   if (p.ldy == p.n) return std::fill_n(p.y, p.m * p.n, T(0)), true;
@@ -145,8 +147,8 @@ template <class T> bool is_tiny(const MatrixProduct<T>& p) {
   return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny;
 }
 
-// Row by row. Compilers may contract products and sums, which a dot product would not allow everywhere: its
-// bits would depend on where the operands lie.
+// Works row by row. Compilers may contract products and sums to FMAs. In a dot product, they could do so for
+// some elements only, so that the bits would depend on the alignment of the operands.
 template <class T> void multiply_tiny(const MatrixProduct<T>& p) {
   const std::int64_t a_row = p.a_transposed ? 1 : p.lda, a_term = p.a_transposed ? p.lda : 1,
                      b_term = p.b_transposed ? 1 : p.ldb, b_column = p.b_transposed ? p.ldb : 1;
@@ -160,9 +162,9 @@ template <class T> void multiply_tiny(const MatrixProduct<T>& p) {
   }
 }
 
-// What BLAS does, on this thread.
+// Runs a BLAS call on this thread.
 template <class F> void run_blas(F f) {
-  struct Entered {   // counts where no OneBlasThread is alive on this thread
+  struct Entered {   // counts only if no OneBlasThread is alive on this thread
     Entered() { enter(); }
     ~Entered() { leave(); }
   } const here;
@@ -179,7 +181,7 @@ template <class F, class T> void multiply(F* gemm, const MatrixProduct<T>& p) {
   });
 }
 
-// Of the matrix as it is stored, which is a, or b where a is a row.
+// Multiplies a vector by a matrix, as it is stored: a, or b if a is a row.
 template <class F, class T> void multiply_vector(F* gemv, const MatrixProduct<T>& p) {
   const bool by_a = p.n == 1, transposed = by_a ? p.a_transposed : !p.b_transposed;
   const std::int64_t results = by_a ? p.m : p.n, step = by_a ? p.ldy : 1,
@@ -194,7 +196,7 @@ template <class F, class T> void multiply_vector(F* gemv, const MatrixProduct<T>
   });
 }
 
-// False: it is a product for gemm.
+// Computes simple products without gemm. Returns false if gemm is needed.
 template <class F, class T> bool multiply_simple(F* gemv, const MatrixProduct<T>& p) {
   if (is_tiny(p)) return multiply_tiny(p), true;
   if (p.m > 1 && p.n > 1) return false;

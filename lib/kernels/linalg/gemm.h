@@ -28,7 +28,7 @@ template <class T> struct MatrixProduct {
   }
 };
 
-/// Rows or columns of each panel, where so many are cut into `panels`: whole blocks of BLAS.
+/// The rows or columns of a panel if `lines` of them are cut into `panels`: a multiple of the blocks of BLAS.
 inline std::int64_t lines_of_panel(std::int64_t lines, std::int64_t panels) {
   return std::min(lines, ((lines + panels - 1) / panels + 63) / 64 * 64);
 }
@@ -42,8 +42,8 @@ void gemm(const MatrixProduct<double>& p);
 void gemm(const MatrixProduct<std::complex<float>>& p);
 void gemm(const MatrixProduct<std::complex<double>>& p);
 
-/// While alive, BLAS and LAPACK calls of this thread run on this thread alone; afterwards the user's number
-/// of threads applies again. Throws InternalError if BLAS does not honour it.
+/// Scope in which BLAS and LAPACK calls of this thread run on this thread alone. Restores the user's number
+/// of threads at its end. Throws InternalError if BLAS ignores the limit.
 class OneBlasThread {
  public:
   OneBlasThread();

@@ -1,6 +1,6 @@
-// LAPACK functions and triangular solves, overloaded for all dtypes. LAPACK is column-major, so it sees the
-// transpose of a row-major matrix: the upper triangle stands for the lower one, and an LQ factorization for
-// QR.
+// LAPACK functions and triangular solves, overloaded for all dtypes. LAPACK is column-major, so it operates
+// on the transpose of a row-major matrix: its upper triangle is the lower one of the matrix, and its LQ
+// factorization is QR.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -20,8 +20,9 @@ namespace tapedeck::kernels::lapack {
 using Int = lapack_int;
 inline Int narrow(std::int64_t n) { return static_cast<Int>(n); }
 
-/// Calls f, a function of LAPACK's, and returns its info, 0 for success. LAPACK takes numbers and letters by
-/// address, and the lengths of the letters behind everything else. Calls are large, so they are made once.
+/// Calls a LAPACK function and returns its info, 0 for success. LAPACK expects numbers and letters by
+/// address, and the lengths of the letters after all other arguments. Not inlined, since such calls are
+/// large.
 template <class F, class... Args> [[gnu::noinline]] Int info_of(F f, Args... args) {
   constexpr int kLetters = (0 + ... + std::is_same_v<Args, char>);
   const auto address = []<class T>(const T& x) {
@@ -37,7 +38,7 @@ template <class F, class... Args> [[gnu::noinline]] Int info_of(F f, Args... arg
   return info;
 }
 
-/// Calls f(work, size) twice: first with size -1, to which LAPACK answers with the best size in work[0].
+/// Calls f(work, size) twice: first with size -1, for which LAPACK returns the best size in work[0].
 template <class T, class F> Int with_work(const F& f) {
   T best = 0;
   f(&best, Int{-1});

@@ -15,19 +15,19 @@
 namespace tapedeck::kernels {
 namespace {
 
-// Rows or columns of a panel, at least and at most: narrower ones repeat BLAS's packing too often, wider ones
-// leave too few panels.
+// The fewest and the most rows or columns of a panel: narrower panels repeat BLAS's packing too often, wider
+// ones leave too few panels.
 constexpr std::int64_t kNarrowest = 128, kWidest = 256;
 constexpr std::int64_t kMatmulGrain = 1 << 22;   // least multiplications per thread
-// Most multiplications of a product that OpenBLAS computes on the calling thread anyway; its own limit is
-// four times that. The locks of a guard would take as long as a product of 8 × 8.
+// The most multiplications of a product that OpenBLAS computes on the calling thread without a guard; its own
+// limit is four times that. The locks of a guard would take as long as a product of 8 × 8.
 constexpr std::int64_t kOneThread = 1 << 16;
-// The same of a matrix and a vector, for which OpenBLAS's own limit is 9,216.
+// The same limit for a matrix and a vector, for which OpenBLAS's own limit is 9,216.
 constexpr std::int64_t kOneThreadOfVector = 1 << 13;
 constexpr std::int64_t kConverted = 1 << 16;   // least halves per thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
-// Where the elements of a, b and y are.
+// The addresses of the elements of a, b and y.
 template <class T> struct Elements {
   const T *a, *b;
   T* y;
@@ -50,7 +50,7 @@ template <class T> MatrixProduct<T> first_product(const Tensor& a, const Tensor&
           .add = add};
 }
 
-// The lines of a panel: at least two panels where there is one matrix, if they are worth a thread each.
+// The lines of a panel. A single matrix is cut into at least two panels, if each is worth a thread.
 std::int64_t panel_of(std::int64_t lines, std::int64_t work_of_line, std::int64_t matrices) {
   const std::int64_t wanted = std::max<std::int64_t>((lines + kWidest - 1) / kWidest, matrices == 1 ? 2 : 1),
                      most = lines / std::max(kNarrowest, kMatmulGrain / work_of_line);
@@ -68,7 +68,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTranspose
   std::int64_t count = y.size() / (first.m * first.n);
   const std::int64_t a_size = first.m * first.k, b_size = first.k * first.n,
                      y_size = first.m * first.n;   // per matrix
-  // A batch of matrices times one matrix is one tall matrix times it.
+  // A batch of matrices times one matrix is a product of one tall matrix.
   if (!t.a && b.size() == b_size && a.size() == count * a_size && count * first.m <= kMaxExtent)
     first.m *= std::exchange(count, 1);
 
@@ -93,7 +93,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTranspose
                });
 }
 
-// x up to whole vectors.
+// n, rounded up to whole vectors.
 std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
 void widen(const Tensor& x, float* y) {
@@ -109,7 +109,7 @@ void narrow(const float* x, Tensor& y) {
   });
 }
 
-// f16 or bf16, by way of f32.
+// Products of f16 or bf16, computed in f32.
 void multiply_halves(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   constexpr std::int64_t few = 1 << 12;
   alignas(64) float on_stack[few];

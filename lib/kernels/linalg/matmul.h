@@ -10,8 +10,8 @@ struct ReadTransposed {
   bool a, b;
 };
 
-/// Extents are below 2^31. Results do not depend on the number of threads. add: y, of f32 or f64, is added
-/// to.
+/// y = a b, or y += a b if `add`, for f32 and f64 only. Extents are below 2^31. Results do not depend on the
+/// number of threads.
 void matmul(const Tensor& a, const Tensor& b, ReadTransposed transposed, Tensor& y, bool add = false);
 
 }   // namespace tapedeck::kernels

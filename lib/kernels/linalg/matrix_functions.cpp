@@ -103,8 +103,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   }
 }
 
-// Schur decomposition a = z t zᴴ with t upper triangular, in the place of a. Whether LAPACK's iteration
-// converges.
+// Schur decomposition a = z t zᴴ, where the upper triangular t overwrites a. Returns whether LAPACK's
+// iteration converges.
 bool schur(std::int64_t n, Complex128* a, Complex128* z) {
   CachedVector<Complex128> w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n));
   CachedVector<double> real_work(static_cast<std::size_t>(n));
@@ -113,8 +113,8 @@ bool schur(std::int64_t n, Complex128* a, Complex128* z) {
                          narrow(n), work.data(), narrow(8 * n), real_work.data(), nullptr) == 0;
 }
 
-// The root of x in r, if there is one; x is overwritten. The root of t is found column by column: Björck &
-// Hammarling 1983, "A Schur method for the square root of a matrix".
+// Computes the root of x in r, and overwrites x. Returns whether there is a root. The root of t is computed
+// column by column: Björck & Hammarling 1983, "A Schur method for the square root of a matrix".
 bool find_root(std::int64_t n, Complex128* x, Complex128* r) {
   CachedVector<Complex128> z(static_cast<std::size_t>(n * n));
   if (!schur(n, x, z.data())) return false;
@@ -202,8 +202,8 @@ template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_
   return 0;
 }
 
-// The same with complex numbers, of double precision: x = q t qᴴ with t upper triangular. Overwrites x, and b
-// with the solution times scale, if there is one.
+// sylvester_of in complex numbers of double precision: x = q t qᴴ with t upper triangular. Overwrites x, and
+// b with scale times the solution. Returns whether there is a solution.
 bool solve_sylvester(std::int64_t n, Complex128* x, Complex128* b, double& scale) {
   CachedVector<Complex128> q(static_cast<std::size_t>(n * n)), half(static_cast<std::size_t>(n * n));
   if (!schur(n, x, q.data())) return false;

@@ -14,9 +14,9 @@
 namespace tapedeck::kernels::onednn {
 namespace {
 
-/// The products at which it is faster than OpenBLAS: from so many multiplications on, with extents up to
-/// `widest`. With AVX-512, OpenBLAS has kernels for small matrices, and is slower at large ones. Without it
-/// oneDNN does not copy matrices into an order of its own, which is faster while they are in the L2 cache.
+/// The range of products for which oneDNN is faster than OpenBLAS: at least `least` multiplications, and
+/// extents up to `widest`. With AVX-512, OpenBLAS has kernels for small matrices, and is slower for large
+/// ones. Without AVX-512, oneDNN does not pack matrices, which is faster while they fit into the L2 cache.
 struct Range {
   std::int64_t least, widest;
 };
@@ -25,7 +25,7 @@ Range range() {
   return {1 << 15, 256};
 }
 
-// Each kind of product may have kernels of its own.
+// Each kind of product may have separate kernels.
 void note_kernels(const MatrixProduct<float>& p) {
   static std::atomic<unsigned> kinds{0};
   const unsigned kind = 1u << (p.a_transposed + 2 * p.b_transposed + 4 * p.add);

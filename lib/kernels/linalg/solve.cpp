@@ -75,7 +75,7 @@ Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool tra
   });
 }
 
-// L and U of x itself, not of its transpose: LAPACK gets a column-major copy.
+// The factors L and U of x itself, not of its transpose: LAPACK receives a column-major copy.
 template <class T>
 void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int64_t* permutation) {
   for (std::int64_t i = 0; i < n; ++i)

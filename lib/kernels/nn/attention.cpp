@@ -26,15 +26,15 @@ struct Block {
   std::int64_t rows() const { return end - begin; }
 };
 
-// The least number of tasks per thread, each of so many queries of a head.
+// The least number of tasks per thread, if each task has `queries` queries of a head.
 std::int64_t tasks_at_least(const Attention& a, std::int64_t queries) {
   const double work =
       static_cast<double>(queries) * static_cast<double>(a.keys) * static_cast<double>(a.depth + a.outputs);
   return static_cast<std::int64_t>(kAttentionGrain / std::max(work, 1.0)) + 1;
 }
 
-// Queries of a block. In causal order each block has keys of its own number, so that shorter ones do less in
-// all.
+// The queries of a block. In causal order, the number of keys differs between blocks, so that shorter blocks
+// do less work in total.
 std::int64_t rows_of_block(const Attention& a) { return a.causal && !a.mask ? 64 : 128; }
 std::int64_t blocks_of(const Attention& a) { return (a.queries + rows_of_block(a) - 1) / rows_of_block(a); }
 
@@ -97,7 +97,7 @@ void find_weights(const Attention& a, const Block& b, const T* q, const T* k, T*
                           .lda = a.depth,
                           .ldb = keys.step,
                           .ldy = b.keys});
-  // Finite, so that a row of these alone has a softmax.
+  // Finite, so that a row that is masked entirely has a softmax.
   put_in_masked(a, b, std::numeric_limits<T>::lowest(), weights);
   softmax_rows(weights, b.rows(), b.keys);
 }

@@ -161,7 +161,7 @@ template <class T> class Im2col {
               });
   }
 
-  // Copies and clears write whole vectors; what they write too much is overwritten next.
+  // copy and clear write whole vectors; elements beyond the end are overwritten by the next call.
   static void copy(const T* x, T* columns, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i += kWidth<T>)
       Batch<T>::load_unaligned(x + i).store_unaligned(columns + i);

@@ -1,5 +1,5 @@
-// Layer and batch normalization. Rows take few passes while they are in the L1 cache; columns take few passes
-// over pieces of rows that fit into the L2 cache.
+// Layer and batch normalization. Rows are processed in few passes while they are in the L1 cache; columns in
+// few passes over pieces of rows that fit into the L2 cache.
 #include "kernels/nn/normalization.h"
 
 #include <algorithm>
@@ -66,8 +66,8 @@ template <class T> void gradient_row(const T* dy, const T* x, const T* scale, st
   });
 }
 
-// n columns, stored row by row. Loops take a period of whole rows at a time, which fills vectors where n is
-// small.
+// n columns, stored row by row. Loops process a period of whole rows at a time, which fills vectors even if n
+// is small.
 class Columns {
  public:
   Columns(std::int64_t n, std::int64_t rows)

@@ -34,8 +34,8 @@ struct Pooling {
 
 /// The largest cell of each window; NaN if one is NaN.
 void max_pool(const Pooling& p, const Tensor& x, Tensor& y);
-/// The same, and the flat index of the first such cell: cell · channels + channel, within its image or, if
-/// `through`, within the whole tensor.
+/// Like max_pool; position is the flat index of the first largest cell: cell · channels + channel, within its
+/// image or, if `through`, within the whole tensor.
 void max_pool_with_positions(const Pooling& p, const Tensor& x, bool through, Tensor& y, Tensor& position);
 // Image i of the other tensors belongs to image i % x_images of x. If the largest cell is NaN, so are its
 // derivatives.

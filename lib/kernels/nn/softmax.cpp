@@ -21,9 +21,8 @@ constexpr Cut kSoftmaxCut = {1 << 13, 1 << 15};   // of elements
 // those of short sums.
 constexpr std::int64_t kSoftmaxBlock = 256;
 
-// exp(x) for x ≤ 0. Far below zero, as where a mask has put its elements, the arithmetic of exp meets
-// subnormal numbers, which take ten times as long as others, so that these elements are computed as those of
-// 0.
+// exp(x) for x ≤ 0. Far below zero, as for masked elements, exp would compute with subnormal numbers, which
+// take ten times as long as others. There, exp is evaluated at 0 instead, and the result replaced by 0.
 template <class T> [[gnu::always_inline]] inline Batch<T> exp_below_zero(const Batch<T>& x) {
   const Batch<T> lowest(std::is_same_v<T, float> ? T(-104) : T(-746));   // exp of less is 0
   const auto is_zero = x < lowest;
@@ -97,8 +96,8 @@ template <class T> void log_softmax_row(const Logits<T>& row, T* y) {
     y[i] = row.x[i] - max - log_sum;
 }
 
-// Does not subtract an infinite maximum, since inf - inf is NaN. Also writes the softmax unless it is null,
-// with zeros where all is -inf.
+// Does not subtract an infinite maximum, since inf - inf is NaN. Also writes the softmax unless it is null:
+// zeros if all elements are -inf.
 template <class T> T logsumexp_row(const Logits<T>& row, T* softmax) {
   const T max = row.max(), shift = std::isinf(max) ? T(0) : max;
   if (!softmax) return shift + row.log_sum_of_exp(shift);
@@ -168,7 +167,7 @@ void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
     }
 }
 
-// The same for fewer columns than a vector has lanes, through a copy.
+// softmax_strip for fewer columns than a vector has lanes, through a copy.
 template <bool logarithm, class T>
 void softmax_of_few(const T* x, T* y, std::int64_t n, std::int64_t stride, std::int64_t columns) {
   constexpr std::int64_t w = kWidth<T>;
@@ -231,7 +230,7 @@ template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T
   });
 }
 
-// The same for up to kStrip columns side by side.
+// derivative_row for up to kStrip columns side by side.
 constexpr std::int64_t kStrip = 64;
 template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n, std::int64_t stride,
                                          std::int64_t columns, T* __restrict y) {

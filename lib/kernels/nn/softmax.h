@@ -5,11 +5,11 @@
 
 namespace tapedeck::kernels {
 
-/// Along any axis; axis counts from the end.
+/// Softmax along any axis, counted from the end.
 void softmax(const Tensor& x, int axis, Tensor& y);
 void log_softmax(const Tensor& x, int axis, Tensor& y);
-/// y[i] = (v[i] - Σⱼ p[j] v[j]) p[i] along an axis of p, counted from the end. v may have further axes in
-/// front, over which p is broadcast.
+/// y[i] = (v[i] - Σⱼ p[j] v[j]) p[i] along an axis of p, counted from the end. v may have additional leading
+/// axes, over which p is broadcast.
 void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y);
 /// y[i] = log Σⱼ exp(x[i, j]); -inf for an empty row or one of only -inf. Also writes the softmax unless it
 /// is null, with zeros for such rows.

@@ -1,4 +1,4 @@
-// Quantiles of distributions, for sampling by inversion: one uniform number gives one sample,
+// Quantiles of distributions, for sampling by inversion: each uniform number yields one sample,
 // deterministically.
 #pragma once
 

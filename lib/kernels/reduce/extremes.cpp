@@ -64,8 +64,8 @@ template <class Best> void arg_extreme(const Tensor& x, int axis, Tensor& y) {
   });
 }
 
-// How the elements of x that equal the extreme of their group share its gradient. x is taken apart into rows,
-// the innermost runs of axes: a row belongs to one group, or has an element of each of n groups.
+// Computes the shares of elements of x in the gradient of the extreme of their group. x is split into rows
+// along the innermost run of axes: a row belongs to one group, or has one element of each of n groups.
 template <class T> class Shares {
  public:
   Shares(const Tensor& x, const Tensor& best, unsigned axes, Tensor& share)
@@ -91,7 +91,7 @@ template <class T> class Shares {
         count({i * size, i}, size, true);
         divide({i * size, i}, size, true);
       });
-    if (runs_.count > 1 && !folded)   // what is counted is still in the cache
+    if (runs_.count > 1 && !folded)   // the elements that were counted are still in the cache
       return for_each(n, size, [&](std::int64_t i) {
         for_rows(0, i, i + 1, {}, &Shares::count);
         for_rows(0, i, i + 1, {}, &Shares::divide);
@@ -109,7 +109,7 @@ template <class T> class Shares {
 
   const Run& run_at(int r) const { return runs_.list[static_cast<std::size_t>(r)]; }
 
-  // Calls row for the rows of elements [begin, end) of run r.
+  // Calls `row` for the rows of elements [begin, end) of run r.
   void for_rows(int r, std::int64_t begin, std::int64_t end, Offsets at, Row row) {
     const auto [x, best] = steps_[static_cast<std::size_t>(r)];
     if (r + 1 == runs_.count)
@@ -127,7 +127,7 @@ template <class T> class Shares {
       for (std::int64_t i = 0; i < n; ++i)
         counts[i] += x[i] == best[i] ? T(1) : T(0);
   }
-  // Counted by integers of T's size, which fill the same vectors.
+  // Counts in integers of the size of T, which fill the same vectors.
   static std::int64_t equal_to(T value, const T* x, std::int64_t n) {
     constexpr std::int64_t piece = 1 << 20;
     std::int64_t all = 0;
@@ -139,7 +139,7 @@ template <class T> class Shares {
     }
     return all;
   }
-  // Where nothing equals an extreme, which is NaN, all shares are 0 / 0.
+  // If the extreme is NaN, no element equals it, and all shares are 0 / 0.
   void divide(Offsets at, std::int64_t n, bool folded) {
     const T *x = x_ + at.x, *best = best_ + at.best, *counts = counts_.get() + at.best;
     T* const share = share_ + at.x;

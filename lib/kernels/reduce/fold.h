@@ -52,7 +52,7 @@ template <class Fold, class T> using Wrapping =
     typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !kIsExtreme<Fold>,
                                 std::make_unsigned<T>, std::type_identity<T>>::type;
 
-/// For bool, stored as bytes 0 or 1.
+/// Reductions of bool, stored as bytes 0 or 1.
 struct Or {
   template <class T> static constexpr T identity = T(0);
   template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a | b); }
@@ -84,7 +84,7 @@ template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
     return f(lanes[0], lanes[1]);
 }
 
-/// Complex numbers: eight interleaved accumulators, then a tree of those.
+/// Reduces complex numbers: eight interleaved accumulators, then a tree of these.
 template <class Fold, class Of = Itself, class T>
 requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
@@ -96,23 +96,23 @@ requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   return f(f(f(s[0], s[1]), f(s[2], s[3])), f(f(s[4], s[5]), f(s[6], s[7])));
 }
 
-/// f16 or bf16, which are reduced in f32.
+/// A row of f16 or bf16, which is reduced in f32.
 struct HalfRow {
   DType dtype;
   const Half* x;
 
   HalfRow operator+(std::int64_t n) const { return {dtype, x + n}; }
 };
-/// What elements of a row are reduced in.
+/// The type in which the elements of a row are reduced.
 template <class Row> struct ElementOf { using Type = float; };
 template <class T> struct ElementOf<T*> { using Type = std::remove_const_t<T>; };
 template <class Row> using Element = typename ElementOf<Row>::Type;
 
 template <class T> inline constexpr std::int64_t kFoldPiece = 256 * kWidth<T>;
 
-/// Four vector accumulators over pieces of 64 steps, then the pieces' results. So rounding errors at each
-/// level are those of a short sum. at(i): the vector of elements from i on; rest(i): where the elements from
-/// i on, fewer than four vectors, are.
+/// Reduces n elements: four vector accumulators over pieces of 64 steps, then the results of the pieces, so
+/// that rounding errors at each level are those of a short sum. at(i) returns the vector of elements from i
+/// on; rest(i) returns the address of the elements from i on, which are fewer than four vectors.
 template <class Fold, class Of, class T, class At, class Rest>
 T fold_pieces(std::int64_t n, const At& at, const Rest& rest) {
   constexpr Fold f;
@@ -145,7 +145,7 @@ requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
       [x](std::int64_t i) { return x + i; });
 }
 
-// A vector of halves, in f32.
+// Loads a vector of halves, in f32.
 #ifdef TAPEDECK_HALF_VECTORS
 inline Batch<float> load_f16(const Half* p) { return wide_f16(load_halves(p)); }
 inline Batch<float> load_bf16(const Half* p) { return wide_bf16(load_halves(p)); }

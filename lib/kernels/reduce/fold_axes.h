@@ -14,8 +14,9 @@
 
 namespace tapedeck::kernels {
 
-inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // of elements
-// Elements of a row that are reduced at once; then the blocks' results are reduced in the same way.
+inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // in elements
+// The elements of a row that are reduced at once. The results of these blocks are then reduced in the same
+// way.
 inline constexpr std::int64_t kFoldBlock = 1 << 15;
 inline constexpr std::int64_t kFoldRows = 128;   // rows of a column block
 
@@ -50,7 +51,7 @@ void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_
       y[j] = f(y[j], of(x[r * stride + j]));
 }
 
-// The same of halves for as many columns as fill vectors, whose number it returns.
+// Reduces rows of halves, for as many columns as fill vectors. Returns the number of these columns.
 template <class Fold, class Of, Batch<float> load(const Half*)>
 std::int64_t fold_vectors_into(const Half* x, std::int64_t n, std::int64_t stride, std::int64_t width,
                                float* y) {
@@ -139,10 +140,10 @@ template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) 
                });
 }
 
-// Rows of no more elements than a vector has are reduced side by side, each from left to right.
+// Whether rows that are no longer than a vector are reduced side by side, each from left to right.
 template <class T> inline constexpr bool kFoldsShortRows = std::is_arithmetic_v<T> && sizeof(T) >= 4;
 
-// y[i] = the reduction of row i of n elements: of a block of rows whose columns are vectors.
+// y[i] = the reduction of row i of n elements, for blocks of rows whose columns are vectors.
 template <class Fold, class Of, class T>
 void fold_short_rows(const T* x, std::int64_t rows, std::int64_t n, T* y) {
   constexpr Fold f;
@@ -241,7 +242,8 @@ void fold_runs(Row x, const Shape& shape, unsigned axes, Element<Row>* y, std::i
   map_row<Of>(x, y_size, y);   // no axis is reduced
 }
 
-/// x is of y's type. Where y is the f32 sums or extremes of elements themselves, it may be of f16 or bf16.
+/// Reduces x to y, of the same dtype. For sums and extremes of unmapped elements in f32, x may also be f16 or
+/// bf16.
 template <class Fold, class Of = Itself, class T>
 void fold(const Tensor& x, unsigned axes, T* y, std::int64_t y_size) {
   if (x.size() == 0) {
@@ -255,7 +257,7 @@ void fold(const Tensor& x, unsigned axes, T* y, std::int64_t y_size) {
   fold_runs<Fold, Of>(static_cast<const T*>(elements<T>(x)), x.shape(), axes, y, y_size);
 }
 
-/// Where the results of a reduction go.
+/// The destination of the results of a reduction.
 struct Results {
   DType dtype;
   std::byte* data;
@@ -265,7 +267,7 @@ struct Results {
   Results(float* y, std::int64_t n) : dtype(DType::f32), data(reinterpret_cast<std::byte*>(y)), size(n) {}
   template <class T> T* as() const { return reinterpret_cast<T*>(data); }
 };
-/// f(results) for y, which is rounded once if it is of f16 or bf16: then the results are f32.
+/// Calls f(results) for y. If y is f16 or bf16, the results are f32, and are rounded to y once.
 template <class F> void rounding_once(Tensor& y, const F& f) {
   if (!is_half(y.dtype())) return f(Results(y));
   constexpr std::int64_t few = 64;

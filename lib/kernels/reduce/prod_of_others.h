@@ -1,4 +1,4 @@
-// For each element the product of all others, which the derivative of prod needs.
+// The product of all other elements, for each element: the derivative of prod.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -33,7 +33,8 @@ template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, const Re
   }
 }
 
-/// Whether the squares that this norm is made of have overflowed, or may have lost digits by underflow.
+/// too_large: whether the squares whose sum this norm is have overflowed. too_small: whether they may have
+/// lost digits by underflow.
 template <class T> bool too_large(T norm) { return std::isinf(norm); }
 template <class T> bool too_small(T norm) {
   return norm * norm < std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
@@ -47,14 +48,14 @@ template <class T> constexpr T power_of_two(int n) {
   return power;
 }
 
-/// (2ⁿ x)².
+/// Maps x to (2ⁿ x)².
 template <int n, class T> struct ScaledSquare {
   template <class V> V operator()(const V& x) const {
     const V scaled = x * V(power_of_two<T>(n));
     return scaled * scaled;
   }
 };
-/// Computes those norms in y that f holds for from the squares of 2ⁿ x.
+/// Recomputes the norms in y for which f holds from the squares of 2ⁿ x.
 template <int n, class T> void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
   Tensor sums = allocate(y.spec());
   fold<Sum, ScaledSquare<n, T>>(x, axes, elements<T>(sums), y.size());

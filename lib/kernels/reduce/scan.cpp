@@ -20,7 +20,8 @@ constexpr std::int64_t kColumns = 128;         // columns that are scanned side 
 template <class T> struct Accumulator { using type = T; };
 template <> struct Accumulator<float> { using type = double; };
 
-// One row. Groups of four are combined first, so that only every fourth element waits for the previous one.
+// Scans one row. Groups of four are combined first, so that only every fourth element waits for the previous
+// one.
 template <class Fold, bool exclusive, class T>
 void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   using A = typename Accumulator<T>::type;
@@ -42,7 +43,7 @@ void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   }
 }
 
-// Several columns side by side.
+// Scans several columns side by side.
 template <class Fold, bool exclusive, class T>
 void scan_columns(const T* x, std::int64_t n, std::int64_t step, std::int64_t columns, T* y) {
   using A = typename Accumulator<T>::type;

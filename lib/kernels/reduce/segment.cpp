@@ -1,5 +1,5 @@
-// Segment reductions. One thread reduces each segment: a strip of columns stays in registers while the
-// segment's rows pass by.
+// Segment reductions. Each segment is reduced by one thread, which keeps a strip of columns in registers
+// while it goes through the rows.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr Cut kSegmentCut = {1 << 15, 1 << 17};   // of elements
 
-// The first row of each segment, and the end of the last one. Segment j begins behind the last row with a
+// The first row of each segment, and the end of the last one. Segment j begins after the last row with a
 // smaller id.
 CachedVector<std::int64_t> segment_begins(const Tensor& ids, std::int64_t count) {
   CachedVector<std::int64_t> begins(static_cast<std::size_t>(count + 1));
@@ -75,8 +75,8 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   }
 }
 
-// The index of the k-th row in its slab of x: by the numbers in a tensor or, without one, k. Its dtype is
-// asked for at each row, so that the loops are not compiled for each.
+// The index of the k-th row in its slab of x: the k-th number of a tensor, or k if there is none. The dtype
+// of the tensor is checked for each row, so that the loops are not compiled for each dtype.
 class RowNumbers {
  public:
   explicit RowNumbers(const Tensor* rows) {
@@ -125,7 +125,8 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
   parallel_for(view.before * count, cut_of(kSegmentCut, std::max(after, ids.size() / count * after)), run);
 }
 
-// Of a slab of x, whose rows begin at in and share; counts has an element for each of best.
+// Computes the shares for a slab of x, whose rows begin at `in` and `share`; counts has an element for each
+// element of best.
 template <class T, class Ids>
 void share_slab(const T* in, const Ids& ids, std::int64_t after, const T* best, T* counts, T* share) {
   for (std::size_t k = 0; k < ids.size(); ++k) {

@@ -9,7 +9,7 @@
 
 namespace tapedeck::kernels {
 
-/// The plain formula. The operator of std::complex also checks for NaN, which doubles the cost.
+/// a b by the plain formula. The operator of std::complex also checks for NaN, which doubles the cost.
 template <class T> std::complex<T> product(const std::complex<T>& a, const std::complex<T>& b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }

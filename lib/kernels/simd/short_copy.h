@@ -48,8 +48,8 @@ template <class F> void with_copy_of(std::int64_t bytes, F f) {
   }
 }
 
-/// Writes `rows` copies of a run of n elements, one after the other, each time as many as there are already,
-/// up to what stays in the L1 cache.
+/// Writes `rows` copies of a run of n elements, one after the other. Each step copies all that is written so
+/// far, up to the size of the L1 cache.
 template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std::int64_t n) {
   constexpr std::int64_t near = 1 << 14;   // bytes
   const std::int64_t total = rows * n,

@@ -1,5 +1,5 @@
-// The functions that lambdas of ops may use on SIMD batches: xsimd's, found by argument-dependent lookup, and
-// those added here.
+// The functions that lambdas of ops may use on SIMD batches: those of xsimd, found by argument-dependent
+// lookup, and the functions below.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -48,14 +48,14 @@ template <class T> inline constexpr std::int64_t kWidth = static_cast<std::int64
 /// set, such as a user's lambda, matches the padding of the library's rows.
 template <class T> inline constexpr std::int64_t kGroup = 64 / static_cast<std::int64_t>(sizeof(T));
 
-/// Loads n elements and reads no further.
+/// Loads n elements, and reads no memory beyond them.
 template <class T> Batch<T> load_first(const T* p, std::int64_t n) {
   alignas(64) T lanes[kWidth<T>] = {};
   std::memcpy(lanes, p, static_cast<std::size_t>(n) * sizeof(T));
   return Batch<T>::load_aligned(lanes);
 }
 
-/// Stores the first n lanes and writes no further.
+/// Stores the first n lanes, and writes no memory beyond them.
 template <class T> void store_first(const Batch<T>& v, T* p, std::int64_t n) {
   alignas(64) T lanes[kWidth<T>];
   v.store_aligned(lanes);
@@ -114,7 +114,7 @@ template <class T> struct VectorOf { using type = Integers<T>; };
 template <> struct VectorOf<float> { using type = Batch<float>; };
 template <> struct VectorOf<double> { using type = Batch<double>; };
 template <class T> struct VectorOf<std::complex<T>> { using type = Complexes<std::complex<T>>; };
-/// The vector type that lambdas see for elements of type T, and its number of elements.
+/// The vector type with which lambdas are called for elements of type T, and its number of elements.
 template <class T> using Vector = typename VectorOf<T>::type;
 template <class T>
 inline constexpr std::int64_t kStep = std::is_floating_point_v<T>

@@ -67,7 +67,8 @@ inline constexpr Libm2<std::hypot> hypot;
 inline constexpr Libm2<std::pow> pow;
 #endif
 
-/// From here on squares in SLEEF's inverse hyperbolic functions may overflow; the functions are then log 2x.
+/// For arguments above kLarge, squares in SLEEF's inverse hyperbolic functions may overflow; the functions
+/// are then log 2x.
 template <class T> inline constexpr T kLarge = T(1e15);
 template <class B> B with_large(const B& x, const B& y) {
   using T = typename B::value_type;

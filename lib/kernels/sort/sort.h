@@ -9,8 +9,8 @@ namespace tapedeck::kernels {
 void sort(const Tensor& x, std::int64_t n, std::int64_t k, bool descending, Tensor* values, Tensor& indices);
 /// The entry of each row that is at index `place` in ascending order.
 void nth_element(const Tensor& x, std::int64_t n, std::int64_t place, Tensor& y);
-/// For each of the m entries of a row of `values`: how many entries of the same row of `sorted` are less or,
-/// if `right`, not larger.
+/// For each of the m entries of a row of `values`, the number of entries of the same row of `sorted` that are
+/// less or, if `right`, not larger.
 void searchsorted(const Tensor& sorted, std::int64_t n, const Tensor& values, std::int64_t m, bool right,
                   Tensor& y);
 

@@ -15,14 +15,15 @@ struct UniqueElements {
 };
 UniqueElements unique_elements(const Tensor& x);
 
-/// The number of nonzero elements; over axes, given as bits counted from the end: y is i64 and has the other
-/// axes.
+/// The number of nonzero elements: in all, or over axes, which are bits counted from the end. y is i64, and
+/// has the other axes.
 std::int64_t count_nonzero(const Tensor& x);
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y);
 /// y = the entries of x along the axis where mask (bool, one per entry) is true, in order. `view` describes
 /// x.
 void boolean_mask(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y);
-/// The adjoint: scatters x's entries to where mask is true, zeros elsewhere. `view` describes y.
+/// The adjoint of boolean_mask: scatters the entries of x to the positions where mask is true; other entries
+/// of y are zeros. `view` describes y.
 void boolean_mask_adjoint(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y);
 /// The positions of nonzero elements in row-major order: y is [count, x.ndim()], i64.
 void nonzero(const Tensor& x, Tensor& y);

@@ -1,4 +1,4 @@
-// Numbers that special functions have in common.
+// Constants for special functions.
 #pragma once
 #include <limits>
 
@@ -7,7 +7,7 @@ namespace tapedeck::kernels {
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
                         kInfinity = std::numeric_limits<double>::infinity(), kPi = 3.141592653589793;
 
-/// Where a sum of terms cancels.
+/// For sums of terms that cancel.
 using Wide = long double;
 inline constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
 

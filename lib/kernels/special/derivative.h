@@ -1,4 +1,4 @@
-// Derivatives of special functions, for those whose formulas in terms of the functions cancel.
+// Derivatives of special functions whose formulas in terms of the functions suffer from cancellation.
 #pragma once
 #include <cstdint>
 
@@ -19,9 +19,9 @@ enum class SpecialFunction : std::uint8_t {
   fresnel_cos
 };
 
-/// The derivative of order 1 or more; to the precision of f32 if `single`.
+/// The derivative of the given order, at least 1, of f at x; to the precision of f32 if `single`.
 double derivative(SpecialFunction f, int order, double x, bool single);
-/// y = that of the elements of x; f32 or f64, of one shape.
+/// y = the derivative of f at the elements of x. f32 or f64; y has the spec of x.
 void derivative(SpecialFunction f, int order, const Tensor& x, Tensor& y);
 
 }   // namespace tapedeck::kernels
