@@ -20,8 +20,8 @@ template <Over over, Body body = Body::any, class F> constexpr Kernel map_over(F
 /// Kernels for f32 and f64; map_complex also for c64 and c128.
 template <class F> constexpr Kernel map(F f) { return detail::map_over<detail::Over::reals>(f); }
 template <class F> constexpr Kernel map_complex(F f) { return detail::map_over<detail::Over::complexes>(f); }
-/// The same dtypes, for an f that is cheaper than the conversion of f16 and bf16 to f32 and back: halves get
-/// a loop that converts them in registers.
+/// Like map and map_complex, for an f that is cheaper than the conversion of f16 and bf16 to f32 and back:
+/// these are then converted in registers, by a separate loop.
 template <class F> constexpr Kernel map_short(F f) {
   return detail::map_over<detail::Over::reals, detail::Body::brief>(f);
 }

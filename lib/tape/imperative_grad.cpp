@@ -4,11 +4,11 @@
 // An *op* is a TapeEntry; a *tensor* is a slot. Four steps:
 //   filter   Walks back from the targets. Counts how often the ops that it finds use each tensor, and how
 //            many outputs of each op are used. An op without used outputs is ready.
-//   seed     The targets get ones, or the given gradients, as a first term.
-//   drain    Takes a ready op, sums the terms of its outputs, runs its rule, which gives terms for its
-//            inputs, and counts the uses of these down. A tensor without uses left is complete; an op whose
-//            used outputs are all complete is ready.
-//   collect  Sums the terms of each source: the result.
+//   seed     Adds ones, or the given output gradients, as the first terms of the targets.
+//   drain    Removes a ready op, sums the terms of its outputs, runs its rule, adds the resulting terms to
+//            its inputs, and decrements the uses of these. A tensor without uses left is complete; an op
+//            whose used outputs are all complete is ready.
+//   collect  Sums the terms of each source, and returns these gradients.
 //
 // An output without a term counts as zeros; an op whose outputs all have no term is skipped. The terms of a
 // tensor are summed at once when it is complete, or early when they are many and large, so that they never

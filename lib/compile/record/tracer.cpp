@@ -259,7 +259,7 @@ void Tracer::own(Tensor& result) {
   if (find(result)) result = share(result);
 }
 
-// What a node of constants gives is constant.
+// The results of a node whose operands are all constants are constants, too.
 void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
   if (!node.key &&
       std::all_of(node.in.begin(), node.in.end(), [&](const Access& a) { return is_constant(a); })) {

@@ -17,14 +17,13 @@ namespace {
 constexpr Cut kImageSampleCut{1 << 13, 1 << 15};   // output elements
 constexpr std::int64_t kChannels = 64;             // channels per task of the adjoint
 
-/// Where an output pixel reads from its image. `hidden`: it reads nothing.
+/// The position in its image that an output pixel reads. `hidden`: the pixel reads nothing.
 struct Position {
   double y, x;
   bool hidden = false;
 };
 
-/// The pixels that one position reads, with their weights, and the contribution of what lies outside of the
-/// image.
+/// The pixels that one position reads, with their weights, and the contribution of pixels outside the image.
 template <class T> struct Taps {
   int n = 0;
   std::int64_t pixel[4];

@@ -90,7 +90,7 @@ template <class Fold, class T> struct RowScatter {
   std::int64_t count, after, slab;
   IndexBatches batches;
 
-  // For k = at(0), …, at(n - 1).
+  // Reduces rows k = at(0), …, at(n - 1) of slab b.
   template <class At> void fold(std::int64_t b, std::int64_t n, const At& at) const {
     const std::int64_t* const of_slab = index + b / batches.inner % batches.count * count;
     const T* const from = x + b * count * after;

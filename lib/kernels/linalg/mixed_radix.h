@@ -118,7 +118,7 @@ template <class T> class MixedRadix {
     std::int64_t size() const { return radix * m; }
   };
 
-  // From the last combination to the first; the last one gets the longest rows.
+  // The radices, from the last combination to the first. The last one gets the longest rows.
   static std::vector<int> radices(std::int64_t n) {
     std::vector<int> p;
     for (int odd = 3; odd <= kLargestFactor; odd += 2)
@@ -133,8 +133,8 @@ template <class T> class MixedRadix {
     return p;
   }
 
-  // The transforms of levels from `depth` on, at y + first. What does not fit into the cache is computed part
-  // by part.
+  // Computes the transforms of levels from `depth` on, at y + first. Transforms that do not fit into the
+  // cache are computed part by part.
   void run(std::size_t depth, std::int64_t first, const std::complex<T>* x, std::complex<T>* y) const {
     constexpr std::int64_t kCached = 1 << 11;
     const Level& level = levels_[depth];
@@ -167,7 +167,7 @@ template <class T> class MixedRadix {
     }
   }
 
-  // The innermost transforms, of single elements that lie stride_ apart.
+  // Computes the innermost transforms, of single elements that are stride_ apart.
   void combine_first(std::int64_t begin, std::int64_t end, const std::complex<T>* x,
                      std::complex<T>* y) const {
     using N = ComplexLanes<T, 1>;
@@ -248,7 +248,7 @@ template <class T> class MixedRadix {
 
   bool inverse_;
   std::vector<Level> levels_;
-  // Where the innermost transforms read x, in the order of their results in y.
+  // The positions at which the innermost transforms read x, in the order of their results in y.
   std::vector<std::int64_t> starts_{0};
   std::int64_t stride_ = 1;
 };

@@ -1,6 +1,6 @@
-// For each head and block of queries: scores by a product, masked, through softmax, times the values. The
-// gradient does the same again, and goes back from there (Dao et al. 2022, section 3.2, whose blocks of keys
-// are all keys here).
+// For each head and block of queries, the weights are the softmax of the masked scores, a matrix product; the
+// result is their product with the values. The gradient recomputes the weights, and goes back from there (Dao
+// et al. 2022, section 3.2, with a single block of all keys).
 #include "kernels/nn/attention.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::int64_t blocks_of(const Attention& a) { return (a.queries + rows_of_block(a
 Block block_at(const Attention& a, std::int64_t batch, std::int64_t head, std::int64_t i) {
   const std::int64_t rows = rows_of_block(a), begin = i * rows, end = std::min(begin + rows, a.queries),
                      ahead = a.keys - a.queries;
-  // With a mask, or before the first key, a query may attend to nothing, and then gets the mean over all
+  // With a mask, or before the first key, a query may attend to no key. Its result is then the mean over all
   // keys.
   const bool fewer = a.causal && !a.mask && begin + ahead >= 0;
   return {batch, head, begin, end, fewer ? std::min(a.keys, end + ahead) : a.keys};

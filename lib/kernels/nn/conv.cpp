@@ -36,7 +36,7 @@ template <class T> class PaddedInput {
   alignas(64) T copy_[2 * kGroup<T>] = {};
 };
 
-// For an output column: the window's cells inside of the image, and the pixel that the first of them reads.
+// For an output column: the cells of the window inside the image, and the pixel that the first of them reads.
 struct ConvInside {
   std::int64_t begin, end, pixel;
 };
@@ -233,8 +233,8 @@ template <class T> void forward(const Conv& c, const T* x, const T* filters, T* 
                });
 }
 
-// Adds the im2col rows of all positions to the pixels that they were read from; columns(group, begin, end,
-// scratch) returns those of a piece.
+// Adds the im2col rows of all positions to the pixels from which they were read. columns(group, begin, end,
+// scratch) returns the rows of a piece.
 template <class T, class F>
 void scatter(const Im2col<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
   const WindowAxis& planes = c.window.planes;
@@ -352,7 +352,7 @@ bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 // Whether im2col costs more than it saves: the products of groups are narrow, and windows of volumes have
 // many short lines.
 bool uses_grouped_conv(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
-// For the input gradient; few channels would leave vectors partly empty.
+// Whether the input gradient uses direct convolution. Few channels would leave vectors partly empty.
 bool gradient_uses_grouped_conv(const Conv& c) {
   return c.window.has_strides_of_one() && (c.groups > 1 || (uses_grouped_conv(c) && c.in >= 8));
 }

@@ -27,7 +27,7 @@ void conv(const Conv& c, const Tensor& x, const Tensor& filters, Tensor& y);
 void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
-// For these two c.out is not read, and there is one group.
+// The following two functions do not read c.out, and require a single group.
 /// y [images, outputs, outputs, outputs, cells · in] is what the window reads for each output, row by row
 /// (im2col).
 void patches(const Conv& c, const Tensor& x, Tensor& y);

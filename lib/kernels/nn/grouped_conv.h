@@ -6,7 +6,7 @@
 namespace tapedeck::kernels::grouped_conv {
 
 void conv(const Conv& c, const Tensor& x, const Tensor& filters, Tensor& y);
-/// For strides of 1.
+/// Precondition: all strides are 1.
 void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 

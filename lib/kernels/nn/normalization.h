@@ -11,8 +11,8 @@ void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, doub
 void layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx,
                          Tensor& dscale, Tensor& doffset);
 
-/// The same for columns: a column is one entry of the last axis, over all rows, of which there is at least
-/// one. Also returns the columns' means and variances.
+/// Like layer_norm, for columns: a column is one entry of the last axis, over all rows, of which there must
+/// be at least one. Also returns the means and variances of the columns.
 void batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon, Tensor& y,
                 Tensor& mean, Tensor& variance);
 void batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx,

@@ -48,7 +48,8 @@ void each_window(const Pool& p, std::int64_t image, std::int64_t begin, std::int
   }
 }
 
-// a · b; 0 where that overflows, as it can in the strides of images without elements, which nobody uses.
+// a · b, or 0 if that overflows, which may happen for the strides of images without elements; these are never
+// used.
 std::int64_t stride_of(std::int64_t a, std::int64_t b) {
   std::int64_t stride;
   return __builtin_mul_overflow(a, b, &stride) ? 0 : stride;

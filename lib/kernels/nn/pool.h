@@ -7,8 +7,8 @@
 
 namespace tapedeck::kernels {
 
-/// For each output of an axis the cells [begin, end) that it reads, at least one. Neither begins nor ends
-/// decrease.
+/// The cells [begin, end) that each output of an axis reads, at least one. Neither begins nor ends decrease
+/// from one output to the next.
 struct PoolAxis {
   struct Cells {
     std::int64_t begin, end;

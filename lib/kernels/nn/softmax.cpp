@@ -17,8 +17,8 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kSoftmaxCut = {1 << 13, 1 << 15};   // of elements
-// Entries of a column that are summed at once. Sums of blocks are then added, which keeps rounding errors
-// those of short sums.
+// The entries of a column that are summed at once. The sums of such blocks are then added, so that rounding
+// errors are those of short sums.
 constexpr std::int64_t kSoftmaxBlock = 256;
 
 // exp(x) for x ≤ 0. Far below zero, as for masked elements, exp would compute with subnormal numbers, which

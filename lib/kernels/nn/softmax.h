@@ -19,8 +19,8 @@ void dense_cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y);
 /// y[i] = -log_softmax(logits)[i, labels[i]]. labels: i32 or i64, in range.
 void cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y);
 
-/// For matrices [rows, n] of float or double: the softmax of each row in place; and v = (v - Σ p v) p for
-/// each row of v.
+/// For matrices [rows, n] of float or double. softmax_rows computes the softmax of each row in place;
+/// softmax_derivative_rows sets v = (v - Σ p v) p for each row of v.
 template <class T> void softmax_rows(T* x, std::int64_t rows, std::int64_t n);
 template <class T> void softmax_derivative_rows(const T* p, std::int64_t rows, std::int64_t n, T* v);
 

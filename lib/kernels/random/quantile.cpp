@@ -40,9 +40,8 @@ struct Moments {
   double mean, variance, skewness, kurtosis;
 };
 
-/// The smallest count in [0, most] whose cumulative probability reaches u. density(k) is the probability of
-/// k, ratio(k) that of k over that of k - 1, below(k) the probability of at most k, above(k) that of more
-/// than k.
+/// The smallest count in [0, most] whose cumulative probability reaches u. density(k) is P(k), ratio(k) is
+/// P(k) / P(k - 1), below(k) is the probability of at most k, and above(k) that of more than k.
 template <class Density, class Ratio, class Below, class Above>
 double count_quantile(const Moments& m, double most, Probability u, Density density, Ratio ratio, Below below,
                       Above above) {

@@ -60,8 +60,8 @@ void fill_words(const Key& key, std::uint64_t first, std::size_t count, std::uin
   }
 }
 
-// Element i uses word i for f32, words 2 i and 2 i + 1 for f64. Of these it takes as many leading bits as T's
-// mantissa holds, as an integer; times kUnit that is in [0, 1).
+// Element i uses word i for f32, and words 2 i and 2 i + 1 for f64: as many of their leading bits as the
+// mantissa of T holds, as an integer, which times kUnit is in [0, 1).
 template <class T> constexpr std::size_t kWords = sizeof(T) / 4;
 template <class T> constexpr T kUnit = static_cast<T>(sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
 template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i) {

@@ -49,7 +49,7 @@ template <int n> double j(double x) {
   return std::isinf(x) ? 0 : boost::math::cyl_bessel_j(n, x, Quiet());
 }
 
-/// The first term of the power series (DLMF 10.8.1 and 10.8.2) for numbers that Boost.Math takes for 0.
+/// Uses the first term of the power series (DLMF 10.8.1 and 10.8.2) for numbers that Boost.Math treats as 0.
 template <int n> double y(double x) {
   if (!(x >= 0)) return kNaN;
   if (x == 0) return -kInfinity;

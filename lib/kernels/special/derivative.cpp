@@ -92,7 +92,8 @@ double first_of_scaled_k(int n, double x) {
   return n == 0 ? k0 - k1 : k1 * (1 - 1 / x) - k0;
 }
 
-/// Of exp(-|x|) Iₙ(x), which is even or odd as n is; at 0 an odd derivative is 0.
+/// The derivative of order m of exp(-|x|) Iₙ(x), which is even if n is, and otherwise odd. An odd derivative
+/// is 0 at 0.
 double scaled_i(int n, int m, double x, double moderate) {
   const Wide r = std::fabs(x);
   if (m == 1 && r < moderate && r > 1e-300) return first_of_scaled_i(n, x);   // else 1 / x may be infinite

@@ -114,7 +114,7 @@ long double dawsn_series(double x) {
 double expint(double x) {
   if (x == 0) return -kInfinity;
   if (std::isinf(x)) return x > 0 ? x : -0.0;
-  if (std::fabs(x) < std::numeric_limits<double>::min())   // which Boost.Math takes for others
+  if (std::fabs(x) < std::numeric_limits<double>::min())   // numbers that Boost.Math mistakes for others
     return std::log(std::fabs(x)) + std::numbers::egamma;
   return std::isnan(x) ? x : boost::math::expint(x, Quiet());
 }
