@@ -1,4 +1,4 @@
-// Two operands of ops with attributes, whose dtypes may differ.
+// Promotes the dtypes of two operands, for ops with attributes.
 #pragma once
 #include <array>
 
@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// Both in the dtype that they promote to; where one is undefined or has no derivative, as they are, for the
-/// op to refuse.
+/// Returns both operands in their common dtype. If one is undefined or has a dtype without a derivative,
+/// returns them unchanged, so that the op reports the error.
 inline std::array<Tensor, 2> promoted(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return {a, b};
   if (a.dtype() == b.dtype() || !is_trainable(a.dtype()) || !is_trainable(b.dtype())) return {a, b};

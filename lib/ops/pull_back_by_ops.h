@@ -1,4 +1,4 @@
-// The vjp of a gradient op that has a kernel: it differentiates the same function built from ops.
+// The vjp of a gradient op that has a kernel, by differentiating the same function made of ops.
 #pragma once
 #include "tape/distinct_arguments.h"
 #include "tapedeck/gradient_tape.h"
@@ -31,7 +31,7 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
     if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
 }
 
-/// The same rule for a vjp that cannot batch: it runs once per stacked cotangent.
+/// Marks the vjp of a rule as unable to batch, so that it runs once per stacked cotangent.
 constexpr Rule unstacked(Rule rule) {
   rule.stacks = false;
   return rule;

@@ -1,6 +1,6 @@
-// Partials whose vjp, if it is recorded, is one op instead of several: a map of the cotangent and of what the
-// partials read. Each of its own derivatives then takes one pass over memory. For the ops that dominate large
-// second derivatives.
+// Partials whose vjp is recorded as one op instead of several: a map of the cotangent and of the tensors that
+// the partials read. Each derivative of this op then takes one pass over memory. For the ops that dominate
+// large second derivatives.
 #pragma once
 #include "op/rules.h"
 #include "tapedeck/map.h"

@@ -4,7 +4,8 @@
 
 namespace tapedeck {
 
-/// The same kernel, for all dtypes: it looks at the size of elements alone, and the op's rule is made of ops.
+/// Marks a kernel as accepting every dtype: it depends on the size of elements only, and the op's rule
+/// consists of ops.
 constexpr Kernel moves(Kernel k) {
   k.takes = Takes::any;
   return k;

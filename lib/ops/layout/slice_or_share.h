@@ -1,4 +1,5 @@
-// Shared by ops that only select elements of their input through a strided view.
+// For ops that select elements of their input through a strided view: shares memory with the input, or
+// copies.
 #pragma once
 #include "core/storage.h"
 #include "core/trace.h"
@@ -6,8 +7,8 @@
 
 namespace tapedeck {
 
-/// Gives y, which has no memory yet, the elements of x that the view selects: x's own memory if they are
-/// contiguous, else a copy.
+/// Sets y, which has no memory yet, to the elements of x that the view selects. y shares memory with x if
+/// they are contiguous; otherwise they are copied.
 inline void take(const Tensor& x, const kernels::StridedView& view, Tensor& y) {
   if (y.size() && view.contiguous()) return share_with(y, x, view.offset());
   allocate_for(y);

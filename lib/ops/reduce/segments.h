@@ -1,4 +1,5 @@
-// Shared by ops on groups of rows (segments): the second input of a call holds the group number of each row.
+// Declarations for ops on segments, which are groups of rows: the second input of a call contains the group
+// number of each row.
 #pragma once
 #include <limits>
 
@@ -7,7 +8,7 @@
 
 namespace tapedeck {
 
-/// As many groups as the last of ids that are sorted requires.
+/// The value of `count` for sorted ids whose last one determines the number of groups.
 inline constexpr std::int64_t kByLastId = std::numeric_limits<std::int64_t>::min();
 // The rows lie along one axis of x, counted from the end; in the result this axis has `count` groups.
 struct SegmentAttrs {
@@ -20,8 +21,8 @@ struct SegmentAttrs {
 /// sum_of_groups is its adjoint: sums of rows by group, without rows of a negative id.
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis);
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
-/// What sums of rows by group, with spec y, are divided by, in a shape that broadcasts along the axis. Group
-/// sizes, at least 1, or their square roots.
+/// The divisors of sums of rows by group, where y is the spec of the sums, in a shape that broadcasts along
+/// the axis: group sizes, at least 1, or their square roots.
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor);
 /// sum_of_groups for ids that are sorted and not negative.
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);

@@ -1,4 +1,4 @@
-// Wraps functions of numbers for use in the lambdas of op tables.
+// Makes scalar functions callable in the lambdas of op tables.
 #pragma once
 #include "op/elementwise.h"
 #include "op/rules.h"
