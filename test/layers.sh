@@ -22,7 +22,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("ops", "ops operators map xtensor")   # and all of ops/
     headers("transforms", "function gradients grad control custom_gradient map_scan")
     headers("debug", "debug gradcheck")
-    headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
+    headers("optim", "saved_state optimizer schedule update_rule keras training gradient_transform moving_average")
     headers("minimize", "minimize")
     headers("compile", "compile")
     headers("io", "npy safetensors checkpoint csv dataset training_log")

@@ -129,10 +129,13 @@ std::vector<bench::Race> all_cases() {
                        optim::SGDOptions(1e-3).momentum(0.9)),
       race<optim::Adagrad>("adagrad", "1.3M in 6", large, td::Adagrad({.learning_rate = 1e-3}),
                            optim::AdagradOptions(1e-3).initial_accumulator_value(0.1).eps(0)),
-      race<optim::RMSprop>(
-          "rmsprop/centered", "1.3M in 6", large,
-          td::RMSProp({.learning_rate = 1e-3, .epsilon = 1e-7, .centered = true, .form = td::Form::keras}),
-          optim::RMSpropOptions(1e-3).alpha(0.9).eps(1e-7).centered(true)),
+      race<optim::RMSprop>("rmsprop/centered", "1.3M in 6", large,
+                           td::RMSProp({.learning_rate = 1e-3,
+                                        .epsilon = 1e-7,
+                                        .centered = true,
+                                        .initial_mean_square = 0,
+                                        .epsilon_outside = true}),
+                           optim::RMSpropOptions(1e-3).alpha(0.9).eps(1e-7).centered(true)),
       sparse_adam(),
   };
 }

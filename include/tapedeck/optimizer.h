@@ -1,7 +1,6 @@
 // Optimizers: from gradients to new values of variables.
 #pragma once
 #include <concepts>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <typeinfo>
@@ -176,34 +175,12 @@ class TAPEDECK_EXPORT Optimizer {
   detail::Lifetime lifetime_;
 };
 
-/// Whose variant of a rule: TensorFlow's first optimizers, or Keras's.
-enum class Form { v1, keras };
-
-/// A hyperparameter that has another default in each form, or must be given in the first.
-class DefaultByForm {
- public:
-  DefaultByForm(std::optional<double> v1, double keras) : v1_(v1), keras_(keras) {}
-  template <std::convertible_to<Scheduled> T> DefaultByForm(T value) : given_(Scheduled(std::move(value))) {}
-
-  /// NaN where it must be given and is not.
-  Scheduled in(Form form) const {
-    if (given_) return *given_;
-    return form == Form::keras ? keras_ : v1_.value_or(std::numeric_limits<double>::quiet_NaN());
-  }
-
- private:
-  std::optional<Scheduled> given_;
-  std::optional<double> v1_;
-  double keras_ = 0;
-};
-
-/// An optimizer of the library, made from the options of its rule. Optimizer::doc has the formula.
+/// An optimizer of the library, made from the options of its rule, as Adam({.epsilon = 1e-7}) is.
+/// tapedeck/keras.h has options with Keras's numbers.
 template <class Options> class OptimizerOf : public Optimizer {
  public:
   explicit OptimizerOf(Options options) : Optimizer(typeid(Options), &options) {}
-  explicit OptimizerOf() requires std::default_initializable<Options> &&
-      (!requires(Options o) { o.learning_rate.in(Form::v1); })
-      : OptimizerOf(Options{}) {}
+  explicit OptimizerOf() requires std::default_initializable<Options> : OptimizerOf(Options{}) {}
   OptimizerOf() = delete;   // needs its .learning_rate, as in Adagrad({.learning_rate = 0.1})
 };
 
@@ -214,28 +191,30 @@ struct GradientDescentOptions {
 using GradientDescent = OptimizerOf<GradientDescentOptions>;
 
 /// a = momentum · a + g, the slot "momentum"; x -= learning_rate · a, or with use_nesterov x -= learning_rate
-/// · (g + momentum · a): Sutskever et al. 2013. Keras's keeps a multiplied by -learning_rate, and no slot
-/// where momentum is 0.
+/// · (g + momentum · a): Sutskever et al. 2013.
 struct MomentumOptions {
-  DefaultByForm learning_rate = {{}, 0.01}, momentum = {{}, 0};
+  Scheduled learning_rate;
+  Scheduled momentum = schedule::kUnset;   // must be given
   bool use_nesterov = false;
-  Form form = Form::v1;
+  /// a = momentum · a - learning_rate · g; x += a, or with use_nesterov x += momentum · a - learning_rate ·
+  /// g: the same while learning_rate does not change. Where momentum is 0 there is no slot.
+  bool accumulate_steps = false;
 };
 using Momentum = OptimizerOf<MomentumOptions>;
 
-/// a += g², the slot "accumulator"; x -= learning_rate · g / √a, in Keras's form / (√a + epsilon): Duchi et
-/// al. 2011.
+/// a += g², the slot "accumulator"; x -= learning_rate · g / (√a + epsilon): Duchi et al. 2011. a begins
+/// above 0, or where there is an epsilon, at 0 or above.
 struct AdagradOptions {
-  DefaultByForm learning_rate = {{}, 1e-3};
+  Scheduled learning_rate;
   double initial_accumulator_value = 0.1;
-  Scheduled epsilon = 1e-7;   // Keras only
-  Form form = Form::v1;
+  Scheduled epsilon = 0;
 };
 using Adagrad = OptimizerOf<AdagradOptions>;
 
-/// The same by dual averaging: x is computed anew from the sums G of g and A of g², as -learning_rate ·
-/// sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A). l1 and l2 count for the number of the step, from
-/// 1 on: one more than global_step has, a scalar of i32 or i64, or without it that of the optimizer.
+/// G += g; A += g², the slots "gradient_accumulator" and "gradient_squared_accumulator"; x = -learning_rate ·
+/// sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A): dual averaging, Duchi et al. 2011. t is the
+/// number of the step, from 1 on: one more than global_step has, a scalar of i32 or i64, or without it that
+/// of the optimizer.
 struct AdagradDAOptions {
   Scheduled learning_rate;
   double initial_gradient_squared_accumulator_value = 0.1;
@@ -244,86 +223,85 @@ struct AdagradDAOptions {
 };
 using AdagradDA = OptimizerOf<AdagradDAOptions>;
 
-/// Steps as large as earlier ones: d = √(u + epsilon) / √(a + epsilon) · g, x -= learning_rate · d, where a
-/// and u, the slots "accum" and "accum_update", are running means of g² and d², by rho: Zeiler 2012.
+/// a = rho · a + (1-rho) · g²; d = √(u + epsilon) / √(a + epsilon) · g; u = rho · u + (1-rho) · d²; x -=
+/// learning_rate · d: steps as large as earlier ones, Zeiler 2012. a and u are the slots "accum" and
+/// "accum_update".
 struct AdadeltaOptions {
-  Scheduled learning_rate = 1e-3, rho = 0.95;
-  DefaultByForm epsilon = {1e-8, 1e-7};
-  Form form = Form::v1;
+  Scheduled learning_rate = 1e-3, rho = 0.95, epsilon = 1e-8;
 };
 using Adadelta = OptimizerOf<AdadeltaOptions>;
 
-/// Running means m of g and v of g²; x -= learning_rate·√(1-beta2ᵗ)/(1-beta1ᵗ) · m / (√v + epsilon) in step
-/// t: Kingma and Ba 2015, the form before section 2.1. With sparse gradients the means decay, and the
-/// variable moves, in all rows; if lazy, in no rows but those of the gradient, as torch's SparseAdam and
-/// TensorFlow Addons' LazyAdam have it. t counts all steps. With amsgrad the largest v so far, the slot
-/// "vhat", takes the place of v: Reddi et al. 2018.
+/// m = beta1 · m + (1-beta1) · g; v = beta2 · v + (1-beta2) · g²; x -= learning_rate·√(1-beta2ᵗ)/(1-beta1ᵗ) ·
+/// m / (√v + epsilon) in step t: Kingma and Ba 2015, the form before section 2.1. With sparse gradients m and
+/// v decay, and the variable moves, in all rows; if lazy, in no rows but those of the gradient, as torch's
+/// SparseAdam and TensorFlow Addons' LazyAdam have it. t counts all steps. With amsgrad the largest v so far,
+/// the slot "vhat", takes the place of v: Reddi et al. 2018.
 struct AdamOptions {
-  Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999;
-  DefaultByForm epsilon = {1e-8, 1e-7};
+  Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool lazy = false, amsgrad = false;
-  Form form = Form::v1;
 };
 using Adam = OptimizerOf<AdamOptions>;
 
-/// Adam, in which x also shrinks by learning_rate · weight_decay of itself, and with epsilon beside the
-/// corrected √v: x -= learning_rate · m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon). Loshchilov and Hutter 2019.
+/// x -= learning_rate · weight_decay · x; m and v as in Adam; x -= learning_rate · m/(1-beta1ᵗ) /
+/// (√(v/(1-beta2ᵗ)) + epsilon): Loshchilov and Hutter 2019.
 struct AdamWOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 1e-2;
   bool lazy = false;
 };
 using AdamW = OptimizerOf<AdamWOptions>;
 
-/// Adam with the largest |g|, v = max(beta2 · v, |g|), in the place of √v: x -= learning_rate/(1-beta1ᵗ) · m
-/// / (v + epsilon). Kingma and Ba 2015, algorithm 2.
+/// m as in Adam; v = max(beta2 · v, |g|); x -= learning_rate/(1-beta1ᵗ) · m / (v + epsilon): Kingma and Ba
+/// 2015, algorithm 2.
 struct AdamaxOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
 };
 using Adamax = OptimizerOf<AdamaxOptions>;
 
-/// Adam with Nesterov's momentum on a schedule of its own, so that the learning rate takes none: x -=
-/// learning_rate · ((1 - µ(t)) · g/(1 - p(t)) + µ(t+1) · m/(1 - p(t+1))) / (√(v/(1-beta2ᵗ)) + epsilon), where
-/// µ(t) = beta1 · (1 - 0.96^(0.004·t)/2) and p(t) = µ(1)·…·µ(t). Dozat 2016.
+/// m and v as in Adam; x -= learning_rate · ((1 - µ(t)) · g/(1 - p(t)) + µ(t+1) · m/(1 - p(t+1))) /
+/// (√(v/(1-beta2ᵗ)) + epsilon), where µ(t) = beta1 · (1 - 0.96^(0.004·t)/2) and p(t) = µ(1)·…·µ(t):
+/// Nesterov's momentum on a schedule of its own, so that the learning rate takes none. Dozat 2016.
 struct NadamOptions {
   double learning_rate = 1e-3;
   Scheduled beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
 };
 using Nadam = OptimizerOf<NadamOptions>;
 
-/// a = momentum · a + learning_rate · g / √(s + epsilon), x -= a, where s, the slot "rms", is a running mean
-/// of g², by `decay`, less the square of that of g if centered: Tieleman and Hinton 2012. Keras's mean begins
-/// at 0 and not at 1, and without momentum there is no such slot and epsilon stands beside the root.
+/// s = decay · s + (1-decay) · g², the slot "rms"; a = momentum · a + learning_rate · g / √(s + epsilon), the
+/// slot "momentum"; x -= a: Tieleman and Hinton 2012. If centered, c = decay · c + (1-decay) · g, the slot
+/// "mg", and s - c² takes the place of s in the root.
 struct RMSPropOptions {
-  DefaultByForm learning_rate = {{}, 1e-3};
-  Scheduled decay = 0.9;   // Keras's rho
+  Scheduled learning_rate;
+  Scheduled decay = 0.9;
   Scheduled momentum = 0;
-  DefaultByForm epsilon = {1e-10, 1e-7};
+  Scheduled epsilon = 1e-10;
   bool centered = false;
-  Form form = Form::v1;
+  double initial_mean_square = 1;   // s before the first step
+  /// Where momentum is 0, x -= learning_rate · g / (√s + epsilon), and there is no slot "momentum".
+  bool epsilon_outside = false;
 };
 using RMSProp = OptimizerOf<RMSPropOptions>;
 
-/// Follow the regularised leader: McMahan et al. 2013, algorithm 1, with α = learning_rate, and powers of the
-/// accumulator other than a root. x = (sign(z)·l1 - z) / ((√n + beta)/learning_rate + 2·l2) where |z| > l1,
-/// else 0; the slots are "accum", n += g², and "linear", z += g + 2·l2_shrinkage·x - (√n - √(n
-/// before))/learning_rate · x. With a learning rate of 0 nothing changes.
+/// n += g², the slot "accum"; z += g + 2·l2_shrinkage·x - (√n - √(n before))/learning_rate · x, the slot
+/// "linear"; x = (sign(z)·l1 - z) / ((√n + beta)/learning_rate + 2·l2) where |z| > l1, else 0: follow the
+/// regularised leader, McMahan et al. 2013, algorithm 1. √n is n^-learning_rate_power. With a learning rate
+/// of 0 nothing changes.
 struct FtrlOptions {
-  DefaultByForm learning_rate = {{}, 1e-3};
+  Scheduled learning_rate;
   Scheduled learning_rate_power = -0.5;
   double initial_accumulator_value = 0.1;
   Scheduled l1 = 0, l2 = 0, l2_shrinkage = 0, beta = 0;
-  Form form = Form::v1;
 };
 using Ftrl = OptimizerOf<FtrlOptions>;
 
-/// Descent, after which l1 draws the variable to 0 and l2 shrinks it: p = x - learning_rate · g, x = sign(p)
-/// · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2). Duchi and Singer 2009.
+/// p = x - learning_rate · g; x = sign(p) · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2): descent,
+/// after which l1 draws the variable to 0 and l2 shrinks it. Duchi and Singer 2009.
 struct ProximalGradientDescentOptions {
   Scheduled learning_rate, l1 = 0, l2 = 0;
 };
 using ProximalGradientDescent = OptimizerOf<ProximalGradientDescentOptions>;
 
-/// The same with learning_rate / √a for a learning rate, where a += g² is the slot "accumulator".
+/// a += g², the slot "accumulator"; r = learning_rate / √a; p = x - r · g; x = sign(p) · max(|p| - r·l1, 0) /
+/// (1 + r·l2): Duchi et al. 2011.
 struct ProximalAdagradOptions {
   Scheduled learning_rate;
   double initial_accumulator_value = 0.1;
@@ -331,15 +309,16 @@ struct ProximalAdagradOptions {
 };
 using ProximalAdagrad = OptimizerOf<ProximalAdagradOptions>;
 
-/// Adam's direction, with weight_decay · v added, in steps of learning_rate times the ratio of the norms of
-/// the variable and of the direction, 1 where one of them is 0: You et al. 2020, algorithm 2.
+/// m and v as in Adam; r = m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon) + weight_decay · x; x -= learning_rate
+/// · |x|/|r| · r, with the norms of the whole variable, whose ratio is 1 where one of them is 0: You et al.
+/// 2020, algorithm 2.
 struct LambOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
 };
 using Lamb = OptimizerOf<LambOptions>;
 
-/// x -= learning_rate · (sign(beta1 · m + (1-beta1) · g) + weight_decay · x); then m is a running mean of g,
-/// by beta2: Chen et al. 2023.
+/// x -= learning_rate · (sign(beta1 · m + (1-beta1) · g) + weight_decay · x); then m = beta2 · m + (1-beta2)
+/// · g: Chen et al. 2023.
 struct LionOptions {
   Scheduled learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
 };

@@ -13,6 +13,7 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/grad.h"
 #include "tapedeck/gradient_tape.h"
+#include "tapedeck/keras.h"
 #include "tapedeck/memory.h"
 #include "tapedeck/ops.h"
 #include "tapedeck/optimizer.h"

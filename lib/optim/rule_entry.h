@@ -2,7 +2,6 @@
 // optimizer's options, and the formulas.
 #pragma once
 #include <algorithm>
-#include <optional>
 
 #include "optim/rules.h"
 #include "optim/update_rows.h"
@@ -38,38 +37,37 @@ template <class Options, class Get> constexpr Field field(const Known<Get>& k) {
   return {k, [](const void* options) -> Scheduled {
             const Options& o = *static_cast<const Options*>(options);
             auto value = Get()(o);
-            if constexpr (requires { value.in(Form::v1); })
-              return value.in(o.form);
-            else if constexpr (std::is_same_v<decltype(value), Scheduled>)
+            if constexpr (std::is_same_v<decltype(value), Scheduled>)
               return value;
             else
               return static_cast<double>(value);
           }};
 }
 
-/// The hyperparameters of a rule, in the order in which Names has them. Where each form has a rule of its
-/// own, `form` is this one's.
+/// Options with their defaults; kRequired where the learning rate has none.
+template <class Options> Options default_options() {
+  if constexpr (requires { Options{}; })
+    return Options{};
+  else
+    return Options{.learning_rate = kRequired};
+}
+
+/// The hyperparameters of a rule, in the order in which Names has them.
 template <template <class> class Names, class Options> struct Fields {
   std::array<Field, kMaxHyperparameters> all;
-  std::optional<Form> form = {};
+  bool (*is_for)(const void* options) = nullptr;
+  Options (*defaults)() = default_options<Options>;
 
-  constexpr Fields of(Form f) const { return {all, f}; }
+  /// Those of a variant of an earlier rule: it is for options of which Holds()(options) is true, and has
+  /// these defaults.
+  template <class Holds, class Defaults> constexpr Fields when(Holds, Defaults made) const {
+    return {all, [](const void* o) -> bool { return Holds()(*static_cast<const Options*>(o)); }, made};
+  }
 };
 
 template <template <class> class Names, class Options, class... Get>
 constexpr Fields<Names, Options> fields(const Known<Get>&... k) {
   return {{field<Options>(k)...}};
-}
-
-/// Options with their defaults; kRequired where the learning rate has none.
-template <class Options> Options default_options(Form form) {
-  if constexpr (requires { Options{}; }) {
-    Options o{};
-    if constexpr (requires { o.form; }) o.form = form;
-    return o;
-  } else {
-    return Options{.learning_rate = kRequired};
-  }
 }
 
 /// Numbers that the optimizer keeps, and how they change after a step.
@@ -97,17 +95,6 @@ template <class Names, class Prepare> void prepare(Step& step) {
   set_coefficients(step, h);
 }
 
-/// Whether a rule of this form, or of all where it is none, is for given options.
-template <class Options> bool (*is_for(std::optional<Form> form))(const void* options) {
-  if constexpr (requires(Options o) { o.form; }) {
-    if (form == Form::v1)
-      return [](const void* o) { return static_cast<const Options*>(o)->form == Form::v1; };
-    if (form == Form::keras)
-      return [](const void* o) { return static_cast<const Options*>(o)->form == Form::keras; };
-  }
-  return [](const void*) { return true; };
-}
-
 /// The library's rules, in the order in which they are added.
 class RuleTable {
  public:
@@ -128,10 +115,10 @@ class RuleTable {
                                 .scale = extras.scale,
                                 .finish = scalars.finish},
                        .options = &typeid(Options),
-                       .is_for = is_for<Options>(hyperparameters.form)};
+                       .is_for = hyperparameters.is_for};
     std::ranges::copy(slots, entry.rule.slots);
     std::ranges::copy(scalars.specs, entry.rule.scalars);
-    const Options defaults = default_options<Options>(hyperparameters.form.value_or(Form::v1));
+    const Options defaults = hyperparameters.defaults();
     for (std::size_t i = 0; i < kMaxHyperparameters && hyperparameters.all[i].get; ++i) {
       const Field& f = hyperparameters.all[i];
       entry.rule.hyperparameters[i] = f;

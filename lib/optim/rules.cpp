@@ -4,6 +4,7 @@
 #include "kernels/simd/sleef.h"
 #include "optim/rule_entry.h"
 #include "tape/variable.h"
+#include "tapedeck/keras.h"
 
 namespace tapedeck {
 namespace update_rules {   // since hyperparameters and optimizers have the same names
@@ -54,6 +55,9 @@ constexpr auto kEpsilon = known("epsilon", not_negative, [](auto& o) { return o.
 constexpr auto kWeightDecay = known("weight_decay", not_negative, [](auto& o) { return o.weight_decay; });
 constexpr auto kLazy = known("lazy", flag, [](auto& o) { return o.lazy; });
 constexpr auto kCentered = known("centered", flag, [](auto& o) { return o.centered; }).changes(Change::never);
+constexpr auto kMeanSquare = known("initial_mean_square", not_negative, [](auto& o) {
+                               return o.initial_mean_square;
+                             }).changes(Change::never);
 constexpr auto kUseNesterov = known("use_nesterov", flag, [](auto& o) { return o.use_nesterov; });
 constexpr auto kNesterov = known("nesterov", flag, [](auto& o) { return o.use_nesterov; });
 constexpr auto kSquaresAccumulator =
@@ -157,7 +161,7 @@ constexpr auto lamb = [](auto& x, auto& m, auto& v, auto, auto& h) {
 
 // RMSProp.
 
-template <class T> struct RmsProp { T rate, rho, momentum, epsilon, centered; };
+template <class T> struct RmsProp { T rate, rho, momentum, epsilon, centered, initial_mean_square; };
 
 constexpr auto rms = [](auto& x, auto& s, auto g, auto& h) {
   s = running_mean(s, g * g, h.rho);
@@ -216,8 +220,7 @@ void add_descents(RuleTable& t) {
         as_given, rows<Rate>(descend));
 
   t.add(
-      "momentum", {{"momentum"}},
-      fields<Momentum, MomentumOptions>(kRate, kMomentum, kUseNesterov).of(Form::v1), {},
+      "momentum", {{"momentum"}}, fields<Momentum, MomentumOptions>(kRate, kMomentum, kUseNesterov), {},
       "a = momentum · a + g; x -= learning_rate · a, or with use_nesterov x -= learning_rate · (g + momentum "
       "· a). Sutskever et al. 2013, equations 1 to 4, in the gradient's scale.",
       [](auto& h, Step&) {
@@ -230,7 +233,7 @@ void add_descents(RuleTable& t) {
   t.add(
       "keras_sgd", {{"momentum", nullptr, is_set<1>}},
       fields<Momentum, MomentumOptions>(kRate, kMomentum.in(part).changes(Change::never), kNesterov)
-          .of(Form::keras),
+          .when([](auto& o) { return o.accumulate_steps; }, [] { return keras::sgd(); }),
       {},
       "a = momentum · a - learning_rate · g; x += a, or with nesterov x += momentum · a - learning_rate · g. "
       "Without momentum x -= learning_rate · g, and there is no slot. Sutskever et al. 2013, equations 1 to "
@@ -245,14 +248,15 @@ void add_descents(RuleTable& t) {
 }
 
 void add_adagrads(RuleTable& t) {
-  t.add("adagrad", {{"accumulator", begins_as<1>}},
-        fields<Adagrad, AdagradOptions>(kRate, kAccumulator).of(Form::v1), {},
+  t.add("adagrad", {{"accumulator", begins_as<1>}}, fields<Adagrad, AdagradOptions>(kRate, kAccumulator), {},
         "a += g²; x -= learning_rate · g / √a. Duchi et al. 2011, figure 1 with diagonal matrices.", as_given,
         rows<Adagrad, 0>(divide_by_root_of_sum));
 
   t.add("keras_adagrad", {{"accumulator", begins_as<1>}},
-        fields<Adagrad, AdagradOptions>(kRate, kAccumulator.in(not_negative), kEpsilon).of(Form::keras), {},
-        "a += g²; x -= learning_rate · g / (√a + epsilon). Duchi et al. 2011.", as_given,
+        fields<Adagrad, AdagradOptions>(kRate, kAccumulator.in(not_negative), kEpsilon)
+            .when([](auto& o) { return o.epsilon.varies() || o.epsilon.at(0) != 0; },
+                  [] { return keras::adagrad(); }),
+        {}, "a += g²; x -= learning_rate · g / (√a + epsilon). Duchi et al. 2011.", as_given,
         rows<Adagrad, 0>(divide_by_root_of_sum));
 
   t.add(
@@ -352,28 +356,27 @@ void add_variants_of_adam(RuleTable& t) {
 
 void add_rmsprops(RuleTable& t) {
   t.add(
-      "rmsprop",
-      {{"rms", [](const Tensor& value, auto&) { return full_like(value, 1); }},
-       {"momentum"},
-       {"mg", nullptr, is_set<4>}},
-      fields<RmsProp, RMSPropOptions>(kRate, kDecay, kMomentum, kEpsilon, kCentered).of(Form::v1), {},
-      "s is a running mean of g², from 1 on; a = momentum · a + learning_rate · g / √(s + epsilon); x -= a. "
-      "If centered, the square of mg, a running mean of g, is taken from s. Tieleman and Hinton 2012, "
-      "lecture 6.5; Graves 2013, equations 38 to 45.",
+      "rmsprop", {{"rms", begins_as<5>}, {"momentum"}, {"mg", nullptr, is_set<4>}},
+      fields<RmsProp, RMSPropOptions>(kRate, kDecay, kMomentum, kEpsilon, kCentered, kMeanSquare), {},
+      "s is a running mean of g², from initial_mean_square on, which is 1; a = momentum · a + learning_rate "
+      "· "
+      "g / √(s + epsilon); x -= a. If centered, the square of mg, a running mean of g, is taken from s. "
+      "Tieleman and Hinton 2012, lecture 6.5; Graves 2013, equations 38 to 45.",
       [](auto& h, Step& s) {
         if (h.centered != 0) s.rows = rows<RmsProp, 0, 1, 2>(centered_rms_with_momentum);
       },
       rows<RmsProp, 0, 1>(rms_with_momentum));
 
   t.add(
-      "keras_rmsprop", {{"rms"}, {"momentum", nullptr, is_set<2>}, {"mg", nullptr, is_set<4>}},
+      "keras_rmsprop", {{"rms", begins_as<5>}, {"momentum", nullptr, is_set<2>}, {"mg", nullptr, is_set<4>}},
       fields<RmsProp, RMSPropOptions>(kRate, kRhoOfKeras, kMomentum.in(part).changes(Change::never), kEpsilon,
-                                      kCentered)
-          .of(Form::keras),
+                                      kCentered, kMeanSquare)
+          .when([](auto& o) { return o.epsilon_outside; }, [] { return keras::rmsprop(); }),
       {},
-      "s is a running mean of g², from 0 on; x -= learning_rate · g / (√s + epsilon), or with momentum as in "
-      "rmsprop. If centered, the square of mg, a running mean of g, is taken from s. Tieleman and Hinton "
-      "2012, lecture 6.5.",
+      "s is a running mean of g², from initial_mean_square on, which is 0; x -= learning_rate · g / (√s + "
+      "epsilon), or with momentum as in rmsprop. If centered, the square of mg, a running mean of g, is "
+      "taken "
+      "from s. Tieleman and Hinton 2012, lecture 6.5.",
       [](auto& h, Step& s) {
         if (h.momentum != 0 && h.centered != 0)
           s.rows = rows<RmsProp, 0, 1, 2>(centered_rms_with_momentum);
@@ -483,8 +486,9 @@ const UpdateRule& find_rule(std::string_view name) {
 }
 
 const RuleEntry& find_entry(const std::type_info& type, const void* options) {
-  for (const RuleEntry& entry : rule_entries())
-    if (*entry.options == type && entry.is_for(options)) return entry;
+  const std::span<const RuleEntry> entries = rule_entries();
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
+    if (*entry->options == type && (!entry->is_for || entry->is_for(options))) return *entry;
   throw_error<InternalError>("optimizer: no update rule has the options {}", type.name());
 }
 

@@ -12,7 +12,7 @@ namespace tapedeck {
 struct RuleEntry {
   UpdateRule rule;
   const std::type_info* options;
-  bool (*is_for)(const void* options);   // of two rules with the same options, which
+  bool (*is_for)(const void* options);   // null: all that no later rule of these options is for
   Scheduled (*get[kMaxHyperparameters])(const void* options) = {};   // hyperparameters out of options
 };
 

@@ -3,6 +3,7 @@
 
 #include "case.h"
 #include "tapedeck/gradient_transform.h"
+#include "tapedeck/keras.h"
 #include "tapedeck/moving_average.h"
 #include "values.h"
 
@@ -73,8 +74,11 @@ TEST_CASE("cases: adagrad", "[cases][optimizer]") {
   });
   check_case("opt-keras-adagrad-large-eps", DType::f64, [&](Case& c) {
     const Pair p(c);
-    Adagrad& adagrad =
-        c.keep([&] { return Adagrad({.learning_rate = 3.0, .epsilon = 1, .form = Form::keras}); });
+    Adagrad& adagrad = c.keep([&] {
+      AdagradOptions options = keras::adagrad(3.0);
+      options.epsilon = 1;
+      return Adagrad(options);
+    });
     p.check_steps(c, adagrad, 3);
   });
 }
@@ -103,7 +107,11 @@ TEST_CASE("cases: adadelta", "[cases][optimizer]") {
 TEST_CASE("cases: relatives of adam", "[cases][optimizer]") {
   check_case("opt-adam-keras-amsgrad-sparse", [&](Case& c) {
     const Variable x = c.variable(column(1, 2));
-    Adam& adam = c.keep([&] { return Adam({.amsgrad = true, .form = Form::keras}); });
+    Adam& adam = c.keep([&] {
+      AdamOptions options = keras::adam();
+      options.amsgrad = true;
+      return Adam(options);
+    });
     std::vector<double> row1;
     for (int i = 0; i < 3; ++i) {
       adam.apply_gradients({{row(1, 0.2), x}});
@@ -168,12 +176,11 @@ TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
     check_case(s.id, DType::f64, [&](Case& c) {
       const Pair p(c, f64({0.1, 0.2}), f64({0.01, 0.2}));
       RMSProp& rmsprop = c.keep([&] {
-        return RMSProp({.learning_rate = s.rate,
-                        .decay = 0.9,
-                        .momentum = s.momentum,
-                        .epsilon = s.epsilon,
-                        .centered = true,
-                        .form = Form::keras});
+        RMSPropOptions options = keras::rmsprop(s.rate);
+        options.momentum = s.momentum;
+        options.epsilon = s.epsilon;
+        options.centered = true;
+        return RMSProp(options);
       });
       p.check_steps(c, rmsprop, 3);
     });
@@ -268,10 +275,7 @@ TEST_CASE("cases: proximal rules", "[cases][optimizer]") {
 TEST_CASE("cases: keras", "[cases][optimizer]") {
   check_case("opt-keras-sgd-momentum", DType::f64, [&](Case& c) {
     const Pair p(c);
-    Momentum& sgd = c.keep([&] {
-      return Momentum(
-          {.learning_rate = c.number("lr"), .momentum = c.number("momentum"), .form = Form::keras});
-    });
+    Momentum& sgd = c.keep([&] { return Momentum(keras::sgd(c.number("lr"), c.number("momentum"))); });
     std::vector<Tensor> slots, xs;
     for (int i = 0; i < 2; ++i) {
       p.step(sgd);
@@ -280,7 +284,7 @@ TEST_CASE("cases: keras", "[cases][optimizer]") {
     }
     c.check("slot0", slots);
     c.check("var0", xs);
-    CHECK(Momentum({.learning_rate = 1.0, .momentum = 0.0, .form = Form::keras}).slot_names().empty());
+    CHECK(Momentum(keras::sgd(1.0)).slot_names().empty());
   });
   check_case("opt-keras-global-clipnorm", DType::f64, [&](Case& c) {
     const Variable a = c.variable(f64({1})), b = c.variable(f64({2}));
@@ -316,7 +320,7 @@ TEST_CASE("cases: slot names", "[optimizer]") {
   CHECK(Adagrad({.learning_rate = 1.0}).slot_names() == Names{"accumulator"});
   CHECK(RMSProp({.learning_rate = 1.0}).slot_names() == Names{"momentum", "rms"});
   CHECK(RMSProp({.learning_rate = 1.0, .centered = true}).slot_names() == Names{"mg", "momentum", "rms"});
-  CHECK(RMSProp({.form = Form::keras}).slot_names() == Names{"rms"});
+  CHECK(RMSProp(keras::rmsprop()).slot_names() == Names{"rms"});
   CHECK(Ftrl({.learning_rate = 1.0}).slot_names() == Names{"accum", "linear"});
   CHECK(AdagradDA({.learning_rate = 1.0}).slot_names() ==
         Names{"gradient_accumulator", "gradient_squared_accumulator"});

@@ -1,6 +1,7 @@
 // Optimizers: trajectories compared with the formulas in plain double, sparse gradients, unchanged state
 // after errors, and which memory is overwritten.
 #include <cmath>
+#include <map>
 
 #include <catch2/catch.hpp>
 
@@ -37,6 +38,17 @@ Tensor wave(const Shape& shape, double phase, DType dtype) {
   for (std::int64_t i = 0; i < shape.size(); ++i)
     values.push_back(std::sin(0.7 * static_cast<double>(i) + phase));
   return astype(tensor(values, shape), dtype);
+}
+
+using Numbers = std::map<std::string, double>;
+
+void check_numbers(const Optimizer& optimizer, std::string_view rule, const Numbers& numbers) {
+  CAPTURE(rule);
+  CHECK(optimizer.name() == rule);
+  for (const auto& [name, number] : numbers) {
+    CAPTURE(name);
+    CHECK(optimizer.hyperparameter(name) == number);
+  }
 }
 
 void check_close(const Tensor& actual, const std::vector<double>& expected, double tolerance) {
@@ -203,14 +215,9 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
 
   check_error<ArgumentError>([] { Momentum({.learning_rate = 1.0}); },
                              "momentum: momentum is missing, or not a number; use a finite number");
-  const Momentum sgd({.form = Form::keras});
-  CHECK((sgd.name() == "keras_sgd" && sgd.hyperparameter("learning_rate") == 0.01 &&
-         sgd.hyperparameter("momentum") == 0));
-  const Adagrad adagrad({.form = Form::keras});
-  CHECK((adagrad.hyperparameter("learning_rate") == 1e-3 && adagrad.hyperparameter("epsilon") == 1e-7));
-  CHECK(RMSProp({.form = Form::keras}).hyperparameter("epsilon") == 1e-7);
   CHECK(RMSProp({.learning_rate = 1}).hyperparameter("epsilon") == 1e-10);
-  CHECK(Adam({.form = Form::keras}).hyperparameter("epsilon") == 1e-7);
+  CHECK(RMSProp({.learning_rate = 1}).hyperparameter("initial_mean_square") == 1);
+  CHECK(Adam().hyperparameter("epsilon") == 1e-8);
   CHECK(Adadelta().hyperparameter("epsilon") == 1e-8);
 
   const Variable x(tensor(1.0, DType::f64));
@@ -397,14 +404,83 @@ TEST_CASE("adagrad by dual averaging counts by the global step", "[optimizer]") 
         "optimizer's own count");
 }
 
+TEST_CASE("the presets have Keras's numbers", "[optimizer]") {
+  check_numbers(Momentum(keras::sgd()), "keras_sgd",
+                {{"learning_rate", 0.01}, {"momentum", 0}, {"nesterov", 0}});
+  check_numbers(Adagrad(keras::adagrad()), "keras_adagrad",
+                {{"learning_rate", 1e-3}, {"initial_accumulator_value", 0.1}, {"epsilon", 1e-7}});
+  check_numbers(Adadelta(keras::adadelta()), "adadelta",
+                {{"learning_rate", 1e-3}, {"rho", 0.95}, {"epsilon", 1e-7}});
+  check_numbers(Adam(keras::adam()), "adam",
+                {{"learning_rate", 1e-3},
+                 {"beta1", 0.9},
+                 {"beta2", 0.999},
+                 {"epsilon", 1e-7},
+                 {"lazy", 0},
+                 {"amsgrad", 0}});
+  check_numbers(RMSProp(keras::rmsprop()), "keras_rmsprop",
+                {{"learning_rate", 1e-3},
+                 {"rho", 0.9},
+                 {"momentum", 0},
+                 {"epsilon", 1e-7},
+                 {"centered", 0},
+                 {"initial_mean_square", 0}});
+  check_numbers(Ftrl(keras::ftrl()), "ftrl",
+                {{"learning_rate", 1e-3},
+                 {"learning_rate_power", -0.5},
+                 {"initial_accumulator_value", 0.1},
+                 {"l1", 0},
+                 {"l2", 0},
+                 {"l2_shrinkage", 0},
+                 {"beta", 0}});
+  for (const std::string_view rule : {"keras_sgd", "keras_adagrad", "keras_rmsprop"})
+    CHECK(Optimizer(rule).hyperparameter("learning_rate") == (rule == "keras_sgd" ? 0.01 : 1e-3));
+
+  CHECK(Momentum(keras::sgd(0.5, 0.25)).hyperparameter("momentum") == 0.25);
+  CHECK(Adam(keras::adam(schedule::constant(0.5))).hyperparameter("learning_rate") == 0.5);
+  static_assert(!std::is_default_constructible_v<Momentum> && !std::is_default_constructible_v<Adagrad> &&
+                !std::is_default_constructible_v<RMSProp> && !std::is_default_constructible_v<Ftrl>);
+  AdamOptions options = keras::adam();
+  options.beta1 = 0.5;
+  CHECK(Adam(options).hyperparameter("beta1") == 0.5);
+}
+
+TEST_CASE("options choose the formula", "[optimizer]") {
+  CHECK(Momentum({.learning_rate = 0.5, .momentum = 0.9}).name() == "momentum");
+  CHECK(Momentum({.learning_rate = 0.5, .momentum = 0.9, .accumulate_steps = true}).name() == "keras_sgd");
+  CHECK(Adagrad({.learning_rate = 0.5}).name() == "adagrad");
+  CHECK(Adagrad({.learning_rate = 0.5, .epsilon = 1e-3}).name() == "keras_adagrad");
+  CHECK(Adagrad({.learning_rate = 0.5, .epsilon = [] { return 0.0; }}).name() == "keras_adagrad");
+  CHECK(Adagrad({.learning_rate = 0.5, .initial_accumulator_value = 0, .epsilon = 1e-3})
+            .hyperparameter("initial_accumulator_value") == 0);
+
+  // With x = 0 and g = 3: s = 0.75·s + 0.25·9.
+  const auto after_one = [](RMSProp rule) {
+    const Variable x(tensor(0.0, DType::f64));
+    rule.apply_gradients({{tensor(3.0, DType::f64), x}});
+    return std::pair(rule.slot(x, "rms").item(), x.value().item());
+  };
+  using Result = std::pair<double, double>;
+  CHECK(after_one(RMSProp({.learning_rate = 1, .decay = 0.75, .epsilon = 1.75, .initial_mean_square = 0})) ==
+        Result(2.25, -1.5));
+  CHECK(after_one(RMSProp({.learning_rate = 1, .decay = 0.75, .epsilon = 1})) == Result(3, -1.5));
+  RMSPropOptions outside = {.learning_rate = 1, .decay = 0.75, .epsilon = 1, .initial_mean_square = 9};
+  outside.epsilon_outside = true;
+  CHECK(after_one(RMSProp(outside)) == Result(9, -0.75));
+  CHECK_THROWS_AS(RMSProp({.learning_rate = 1, .initial_mean_square = -1}), ArgumentError);
+}
+
 // The variance of a gradient that hardly changes is less than its rounding.
 TEST_CASE("centered RMSProp stays finite where a gradient hardly changes", "[optimizer]") {
-  for (const Form form : {Form::v1, Form::keras})
+  for (const bool of_keras : {false, true})
     for (const double momentum : {0.0, 0.9})
       for (const double falls : {1e-5, 3e-5}) {
-        CAPTURE(form == Form::keras, momentum, falls);
+        CAPTURE(of_keras, momentum, falls);
         const Variable x(zeros({3}));
-        RMSProp rule({.learning_rate = 1e-3, .momentum = momentum, .centered = true, .form = form});
+        RMSPropOptions options = of_keras ? keras::rmsprop() : RMSPropOptions{.learning_rate = 1e-3};
+        options.momentum = momentum;
+        options.centered = true;
+        RMSProp rule(options);
         for (int t = 0; t < 400; ++t)
           rule.apply_gradients({{full({3}, std::exp(-falls * t)), x}});
         CHECK(std::isfinite(x.value().at({1})));
