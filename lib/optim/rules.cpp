@@ -358,8 +358,7 @@ void add_rmsprops(RuleTable& t) {
   t.add(
       "rmsprop", {{"rms", begins_as<5>}, {"momentum"}, {"mg", nullptr, is_set<4>}},
       fields<RmsProp, RMSPropOptions>(kRate, kDecay, kMomentum, kEpsilon, kCentered, kMeanSquare), {},
-      "s is a running mean of g², from initial_mean_square on, which is 1; a = momentum · a + learning_rate "
-      "· "
+      "s is a running mean of g² that begins as initial_mean_square, 1; a = momentum · a + learning_rate · "
       "g / √(s + epsilon); x -= a. If centered, the square of mg, a running mean of g, is taken from s. "
       "Tieleman and Hinton 2012, lecture 6.5; Graves 2013, equations 38 to 45.",
       [](auto& h, Step& s) {
@@ -373,10 +372,9 @@ void add_rmsprops(RuleTable& t) {
                                       kCentered, kMeanSquare)
           .when([](auto& o) { return o.epsilon_outside; }, [] { return keras::rmsprop(); }),
       {},
-      "s is a running mean of g², from initial_mean_square on, which is 0; x -= learning_rate · g / (√s + "
+      "s is a running mean of g² that begins as initial_mean_square, 0; x -= learning_rate · g / (√s + "
       "epsilon), or with momentum as in rmsprop. If centered, the square of mg, a running mean of g, is "
-      "taken "
-      "from s. Tieleman and Hinton 2012, lecture 6.5.",
+      "taken from s. Tieleman and Hinton 2012, lecture 6.5.",
       [](auto& h, Step& s) {
         if (h.momentum != 0 && h.centered != 0)
           s.rows = rows<RmsProp, 0, 1, 2>(centered_rms_with_momentum);
