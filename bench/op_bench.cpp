@@ -28,12 +28,12 @@ void gradient(State& state, const td::Op* op, td::Sample sample) {
 
 void register_ops() {
   for (const td::OpFamily& family : td::op_families()) {
-    for (const td::Op& op : family.ops) {
-      const std::string name = std::string(family.name) + "/" + std::string(op.name);
-      const td::Sample sample = td::test::samples_of(op).front();
-      benchmark::RegisterBenchmark((name + "/forward").c_str(), forward, &op, sample)->UseRealTime();
-      if (op.rule.kind != td::RuleKind::none && op.rule.kind != td::RuleKind::undefined)
-        benchmark::RegisterBenchmark((name + "/gradient").c_str(), gradient, &op, sample)->UseRealTime();
+    for (const td::Op* op : family.ops) {
+      const std::string name = std::string(family.name) + "/" + std::string(op->name);
+      const td::Sample sample = td::test::samples_of(*op).front();
+      benchmark::RegisterBenchmark((name + "/forward").c_str(), forward, op, sample)->UseRealTime();
+      if (op->rule.kind != td::RuleKind::none && op->rule.kind != td::RuleKind::undefined)
+        benchmark::RegisterBenchmark((name + "/gradient").c_str(), gradient, op, sample)->UseRealTime();
     }
   }
 }

@@ -550,8 +550,8 @@ TEST_CASE("cases: errors", "[cases][errors]") {
     std::set<std::string_view> names;
     std::size_t ops = 0;
     for (const OpFamily& family : op_families())
-      for (const Op& op : family.ops)
-        names.insert(op.name), ++ops;
+      for (const Op* op : family.ops)
+        names.insert(op->name), ++ops;
     CHECK(names.size() == ops);
     c.superseded("error", "K12");
   });

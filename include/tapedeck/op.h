@@ -287,12 +287,12 @@ template <std::size_t N> consteval const Op& find(const Op (&table)[N], std::str
   return *found;
 }
 
-/// A table of the library, by the name of its header in tapedeck/ops/.
+/// The ops of a family of the library, which has the name of its header in tapedeck/ops/.
 struct OpFamily {
   std::string_view name;
-  std::span<const Op> ops;
+  std::span<const Op* const> ops;
 };
-/// The tables of the library, family by family.
+/// The ops of the library, family by family.
 TAPEDECK_EXPORT std::span<const OpFamily> op_families();
 
 // The kinds of rules. f(call, dy) gives the gradient of an input from that of the only output.

@@ -63,11 +63,11 @@ Tensors dense(const std::vector<Gradient>& g) {
 
 template <class Check> void for_every_sample(const Check& check) {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
+    for (const Op* op : family.ops) {
       int number = 0;
-      for (const Sample& s : samples_of(op)) {
-        INFO(family.name << ": " << op.name << ", sample " << number++);
-        check(op, s);
+      for (const Sample& s : samples_of(*op)) {
+        INFO(family.name << ": " << op->name << ", sample " << number++);
+        check(*op, s);
       }
     }
 }

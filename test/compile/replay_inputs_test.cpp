@@ -314,18 +314,18 @@ Traced second_gradients_of(std::function<Tensors(const Tensors&)> f) {
 /// Checks all samples.
 template <class Make> void for_every_sample(bool differentiable, const Make& make) {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
-      if (differentiable && (!has_derivative(op) || is_left_out(op.name))) continue;
+    for (const Op* op : family.ops) {
+      if (differentiable && (!has_derivative(*op) || is_left_out(op->name))) continue;
       int number = 0;
-      for (const Sample& s : samples_of(op)) {
-        INFO(family.name << ": " << op.name << ", sample " << number++);
+      for (const Sample& s : samples_of(*op)) {
+        INFO(family.name << ": " << op->name << ", sample " << number++);
         // The last input of reductions over segments; what does not ascend is refused before the op.
         const int ascending = family.name == "segment" ? static_cast<int>(s.inputs.size()) - 1 : -1;
         if (differentiable && trainable(s.inputs).empty()) continue;
-        const auto f = [&op, &s](const Tensors& x) { return run(op, x, s.attrs); };
+        const auto f = [op, &s](const Tensors& x) { return run(*op, x, s.attrs); };
         const Traced call = make(f);
-        CHECK(compare(call, s.inputs, shape_is_by_values(op.name), ascending) == "");
-        if (number % 2 == 0 && !shape_is_by_values(op.name)) CHECK(compare_live(call, s.inputs) == "");
+        CHECK(compare(call, s.inputs, shape_is_by_values(op->name), ascending) == "");
+        if (number % 2 == 0 && !shape_is_by_values(op->name)) CHECK(compare_live(call, s.inputs) == "");
         const Tensors narrow = in_f32(s.inputs);
         if (number % 2 || specs_of(narrow) == specs_of(s.inputs)) continue;
         try {
@@ -333,7 +333,7 @@ template <class Make> void for_every_sample(bool differentiable, const Make& mak
         } catch (const Error&) {   // the op takes no f32
           continue;
         }
-        CHECK(compare(call, narrow, shape_is_by_values(op.name), ascending) == "");
+        CHECK(compare(call, narrow, shape_is_by_values(op->name), ascending) == "");
       }
     }
 }

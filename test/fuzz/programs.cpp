@@ -40,10 +40,10 @@ void report_uses() {
     std::cout << name << ": " << u.used << " of " << u.drawn << "\n";
   std::cout << "differentiable ops that were not recorded:";
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined &&
-          !ops_recorded().contains(op.name))
-        std::cout << " " << op.name;
+    for (const Op* op : family.ops)
+      if (op->rule.kind != RuleKind::none && op->rule.kind != RuleKind::undefined &&
+          !ops_recorded().contains(op->name))
+        std::cout << " " << op->name;
   std::cout << std::endl;
 }
 

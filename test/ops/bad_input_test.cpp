@@ -121,9 +121,9 @@ TEST_CASE("bad input gives an error or a right answer", "[op][bad_input]") {
   };
   std::vector<Seed> seeds;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      for (Sample& s : samples_of(op))
-        if (!s.inputs.empty()) seeds.push_back({&op, std::move(s)});
+    for (const Op* op : family.ops)
+      for (Sample& s : samples_of(*op))
+        if (!s.inputs.empty()) seeds.push_back({op, std::move(s)});
 
   Random random(7);
   long fell = 0;

@@ -126,18 +126,19 @@ constexpr OpSamples diag_table[] = {
      .takes_complex = true,
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {uniform({37, 5}, -1, 1)}, .attrs = within(-1, 2)},
-                                      {.inputs = {uniform({2, 3, 6}, -1, 1)}, .attrs = within(2, 3)},
-                                      {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = within(9, kAll)},
-                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = within(0, 0)},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
-                                       .attrs = within(-kAll, -1),
-                                       .expected = {f64({{0, 0, 0}, {4, 0, 0}, {7, 8, 0}})},
-                                       .oracle = "np.tril(x, -1)"},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
-                                       .attrs = within(0, 1),
-                                       .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
-                                       .oracle = "np.triu(np.tril(x, 1))"}};
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = within(-1, 2)},
+               {.inputs = {uniform({2, 3, 6}, -1, 1)}, .attrs = within(2, 3)},
+               {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = within(9, kAllDiagonals)},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = within(0, 0)},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
+                .attrs = within(-kAllDiagonals, -1),
+                .expected = {f64({{0, 0, 0}, {4, 0, 0}, {7, 8, 0}})},
+                .oracle = "np.tril(x, -1)"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
+                .attrs = within(0, 1),
+                .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
+                .oracle = "np.triu(np.tril(x, 1))"}};
          }},
 };
 

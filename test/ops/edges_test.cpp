@@ -25,10 +25,10 @@ constexpr double kInf = std::numeric_limits<double>::infinity(),
 std::vector<const Op*> ops_of(std::ptrdiff_t inputs) {
   std::vector<const Op*> found;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (op.forward.loops &&
-          std::find(op.args, op.args + kMaxInputs, std::string_view()) - op.args == inputs)
-        found.push_back(&op);
+    for (const Op* op : family.ops)
+      if (op->forward.loops &&
+          std::find(op->args, op->args + kMaxInputs, std::string_view()) - op->args == inputs)
+        found.push_back(op);
   return found;
 }
 

@@ -46,8 +46,8 @@ std::set<std::string> functions_of_ops() {
 
 const Op* entry(const std::string& name) {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (op.name == name) return &op;
+    for (const Op* op : family.ops)
+      if (op->name == name) return op;
   return nullptr;
 }
 

@@ -21,12 +21,12 @@ namespace {
 /// Calls check(op, sample) for each sample of each op, with one section per op.
 template <class F> void for_every_sample(const F& check) {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      DYNAMIC_SECTION(op.name) {
+    for (const Op* op : family.ops)
+      DYNAMIC_SECTION(op->name) {
         int number = 0;
-        for (const Sample& sample : complete_samples_of(op)) {
-          INFO(family.name << ": " << op.name << ", sample " << number++);
-          check(op, sample);
+        for (const Sample& sample : complete_samples_of(*op)) {
+          INFO(family.name << ": " << op->name << ", sample " << number++);
+          check(*op, sample);
         }
       }
 }
@@ -98,17 +98,17 @@ TEST_CASE("dispatch may skip the inference of ops with loops: real inputs of one
           "[op]") {
   int ops = 0;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
-      if (!op.forward.loops) continue;
+    for (const Op* op : family.ops) {
+      if (!op->forward.loops) continue;
       ++ops;
       for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
         for (const Shape& shape : {Shape{}, Shape{0}, Shape{3}, Shape{2, 1, 5}}) {
-          INFO(op.name << ": " << to_string(Spec{dtype, shape}));
+          INFO(op->name << ": " << to_string(Spec{dtype, shape}));
           const Tensor x = ones(shape, dtype);
           const Tensor* refs[kMaxInputs] = {&x, &x, &x, &x};
-          const auto inputs = std::find(op.args, op.args + kMaxInputs, std::string_view()) - op.args;
-          REQUIRE(op.infer.one);
-          CHECK(op.infer.one({.op = op, .x = {refs, static_cast<int>(inputs)}}) == x.spec());
+          const auto inputs = std::find(op->args, op->args + kMaxInputs, std::string_view()) - op->args;
+          REQUIRE(op->infer.one);
+          CHECK(op->infer.one({.op = *op, .x = {refs, static_cast<int>(inputs)}}) == x.spec());
         }
     }
   CHECK(ops > 50);
@@ -120,8 +120,8 @@ TEST_CASE("every op has samples, and all samples are of an op", "[op]") {
     return std::string(family) + ": " + std::string(op);
   };
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      ops.insert(named(family.name, op.name));
+    for (const Op* op : family.ops)
+      ops.insert(named(family.name, op->name));
   for (const SampleFamily& family : sample_families())
     for (const OpSamples& entry : family.ops)
       sampled.insert(named(family.name, entry.op));
@@ -139,15 +139,15 @@ TEST_CASE("every op has samples, and all samples are of an op", "[op]") {
 TEST_CASE("every entry is complete", "[op]") {
   std::set<std::string_view> names;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
-      INFO(op.name);
-      CHECK(names.insert(op.name).second);
-      CHECK_FALSE(op.doc.empty());
-      const std::vector<Sample> samples = samples_of(op);
+    for (const Op* op : family.ops) {
+      INFO(op->name);
+      CHECK(names.insert(op->name).second);
+      CHECK_FALSE(op->doc.empty());
+      const std::vector<Sample> samples = samples_of(*op);
       for (const Sample& s : samples) {
-        if (op.rule.kind == RuleKind::partials) CHECK(elementwise(op, s));
-        if (!s.inputs.empty()) CHECK_FALSE(op.args[0].empty());
-        if (s.inputs.size() < kMaxInputs) CHECK(op.args[s.inputs.size()].empty());
+        if (op->rule.kind == RuleKind::partials) CHECK(elementwise(*op, s));
+        if (!s.inputs.empty()) CHECK_FALSE(op->args[0].empty());
+        if (s.inputs.size() < kMaxInputs) CHECK(op->args[s.inputs.size()].empty());
       }
     }
 }
@@ -155,11 +155,11 @@ TEST_CASE("every entry is complete", "[op]") {
 // An oracle is an expression that scripts/oracle recomputes.
 TEST_CASE("every sample has expected outputs from an oracle, or says why not", "[op]") {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
-      const OpSamples& entry = entry_of(op);
+    for (const Op* op : family.ops) {
+      const OpSamples& entry = entry_of(*op);
       int number = 0;
-      for (const Sample& s : complete_samples_of(op)) {
-        INFO(op.name << ", sample " << number++ << "; scripts/oracle --write computes expected outputs");
+      for (const Sample& s : complete_samples_of(*op)) {
+        INFO(op->name << ", sample " << number++ << "; scripts/oracle --write computes expected outputs");
         const bool says_why = !entry.no_oracle.empty() || s.oracle.starts_with("none: ");
         CHECK((!s.expected.empty() || says_why));
         CHECK((s.oracle != "by hand" || says_why));
@@ -182,8 +182,8 @@ TEST_CASE("the ops that are elementwise by trial are as many as they were", "[op
   std::string names;
   int count = 0;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (elementwise(op)) names += " " + std::string(op.name), ++count;
+    for (const Op* op : family.ops)
+      if (elementwise(*op)) names += " " + std::string(op->name), ++count;
   INFO("elementwise:" << names);
   CHECK(count == 129);
 }
@@ -396,15 +396,15 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
     return true;
   };
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
-      INFO(family.name << ": " << op.name);
+    for (const Op* op : family.ops) {
+      INFO(family.name << ": " << op->name);
       bool taken = false;
-      for (const Sample& s : samples_of(op)) {
+      for (const Sample& s : samples_of(*op)) {
         if (std::none_of(s.inputs.begin(), s.inputs.end(), is_f64)) continue;
-        taken = takes(op, s);
+        taken = takes(*op, s);
         if (!taken) break;   // a later sample without elements would be accepted
       }
-      CHECK(taken == entry_of(op).takes_complex);
+      CHECK(taken == entry_of(*op).takes_complex);
     }
 }
 

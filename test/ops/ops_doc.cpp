@@ -111,8 +111,8 @@ std::string_view without_scope(std::string_view name) { return name.substr(name.
 
 const Op* find_op(std::string_view name) {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (op.name == name) return &op;
+    for (const Op* op : family.ops)
+      if (op->name == name) return op;
   return nullptr;
 }
 
@@ -178,8 +178,8 @@ std::string ops_markdown() {
          "and in messages.\n\n"
          "| op | meaning | TensorFlow | arguments | derivative |\n|---|---|---|---|---|\n";
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (!callable.contains(op.name)) out << inner_row(op);
+    for (const Op* op : family.ops)
+      if (!callable.contains(op->name)) out << inner_row(*op);
   return out.str();
 }
 
@@ -188,11 +188,11 @@ std::string ops_markdown() {
 std::map<std::string, std::string> answers() {
   std::map<std::string, std::string> here;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
-      std::istringstream types{std::string(op.tensorflow)};
+    for (const Op* op : family.ops) {
+      std::istringstream types{std::string(op->tensorflow)};
       for (std::string type; types >> type;) {
         std::string& answer = here[type];
-        answer.append(answer.empty() ? "`" : ", `").append(op.name).append("`");
+        answer.append(answer.empty() ? "`" : ", `").append(op->name).append("`");
       }
     }
   std::ifstream list(test::data_folder() / "tensorflow_ops.txt");

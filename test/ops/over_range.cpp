@@ -137,10 +137,10 @@ int check_coverage(const std::vector<Errors>& all) {
     covered.insert(CalledOp(e.call).op().name);
   int missing = 0;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (op.rule.kind == RuleKind::partials && op.infer.one && !covered.contains(op.name))
+    for (const Op* op : family.ops)
+      if (op->rule.kind == RuleKind::partials && op->infer.one && !covered.contains(op->name))
         ++missing, std::printf("%s: has no points; name it in scripts/accuracy_values\n",
-                               std::string(op.name).c_str());
+                               std::string(op->name).c_str());
   return missing;
 }
 
@@ -149,8 +149,8 @@ int check_coverage(const std::vector<Errors>& all) {
 CalledOp::CalledOp(const std::string& call) {
   const std::string name = call.substr(0, call.find('('));
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      if (op.name == name) op_ = &op;
+    for (const Op* op : family.ops)
+      if (op->name == name) op_ = op;
   if (!op_) throw std::invalid_argument("there is no op " + name);
   std::istringstream list(name == call ? "x" : call.substr(name.size() + 1));
   for (std::string argument; std::getline(list >> std::ws, argument, ',');)

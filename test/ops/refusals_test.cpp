@@ -26,8 +26,8 @@ int window_axes(const Attrs& a) {
 // The family's op of this name.
 const Op& op_of(std::string_view family, std::string_view name) {
   for (const OpFamily& f : op_families())
-    for (const Op& op : f.ops)
-      if (f.name == family && op.name == name) return op;
+    for (const Op* op : f.ops)
+      if (f.name == family && op->name == name) return *op;
   throw std::out_of_range(std::string(name));
 }
 
@@ -37,20 +37,20 @@ TEST_CASE("every extent that a window gives is checked, in every input of every 
   int checked = 0;
   for (const OpFamily& family : op_families()) {
     if (family.name != "conv" && family.name != "depthwise" && family.name != "pool") continue;
-    for (const Op& op : family.ops)
-      for (const Sample& s : samples_of(op)) {
+    for (const Op* op : family.ops)
+      for (const Sample& s : samples_of(*op)) {
         const int axes = window_axes(s.attrs.view());
         for (std::size_t i = 0; axes && i < s.inputs.size(); ++i) {
           const Shape& shape = s.inputs[i].shape();
-          const bool sizes_first = op.args[i] == "filters" && family.name == "conv";
+          const bool sizes_first = op->args[i] == "filters" && family.name == "conv";
           for (int d = 0; d < axes; ++d) {
             const int axis = sizes_first ? d : shape.ndim() - 1 - axes + d;
             Shape longer = shape;
             longer.set(axis, shape[axis] + 1);
             Tensors x = s.inputs;
             x[i] = zeros(longer, x[i].dtype());
-            INFO(op.name << ", input " << i << ", axis " << axis << " of " << to_string(shape));
-            CHECK_THROWS_AS(run(op, x, s.attrs), ShapeError);
+            INFO(op->name << ", input " << i << ", axis " << axis << " of " << to_string(shape));
+            CHECK_THROWS_AS(run(*op, x, s.attrs), ShapeError);
             ++checked;
           }
         }

@@ -285,14 +285,14 @@ int refused_inputs(std::string_view op) {
 
 TEST_CASE("every op gives the same bits on any number of threads", "[threads][same_bits]") {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
-      DYNAMIC_SECTION(op.name) {
+    for (const Op* op : family.ops)
+      DYNAMIC_SECTION(op->name) {
         std::int64_t most = 0;
         int number = 0, refused = 0;
         const auto enough = [&] { return most >= kLarge / 2 && number >= kEnough; };
-        if (op.name.starts_with("dot_product_attention")) return;
-        for (const Sample& s : samples_of(op))
-          for_each_enlarged(op, s, enough, [&](const Tensors& x) {
+        if (op->name.starts_with("dot_product_attention")) return;
+        for (const Sample& s : samples_of(*op))
+          for_each_enlarged(*op, s, enough, [&](const Tensors& x) {
             std::string specs;
             for (const Tensor& t : x)
               specs += " " + to_string(t.spec());
@@ -300,16 +300,16 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
             const bool single = number++ % 2 == 0 || kThreadSanitizer;
             try {
               check_on_all_threads(
-                  [&] { return outputs_and_gradients(op, single ? in_f32(x) : x, s.attrs); });
+                  [&] { return outputs_and_gradients(*op, single ? in_f32(x) : x, s.attrs); });
             } catch (const ArgumentError&) {
               ++refused;
               return;
             }
             most = std::max(most, largest_of(shapes_of(x)));
           });
-        if (!kSanitized) CHECK(refused <= refused_inputs(op.name));
+        if (!kSanitized) CHECK(refused <= refused_inputs(op->name));
         INFO("no sample can be enlarged: make a case in large_cases");
-        CHECK((most >= kLarge / 2 || large_cases().contains(op.name)));
+        CHECK((most >= kLarge / 2 || large_cases().contains(op->name)));
       }
 }
 

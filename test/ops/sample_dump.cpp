@@ -50,19 +50,19 @@ Json arguments(const Op& op, const std::vector<Tensor>& x) {
 
 int main() {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) {
+    for (const Op* op : family.ops) {
       int number = 0;
-      for (const Sample& s : test::samples_of(op)) {
-        Json line = {{"op", op.name},
+      for (const Sample& s : test::samples_of(*op)) {
+        Json line = {{"op", op->name},
                      {"sample", number++},
-                     {"oracle", s.oracle.empty() ? test::entry_of(op).oracle : s.oracle},
+                     {"oracle", s.oracle.empty() ? test::entry_of(*op).oracle : s.oracle},
                      {"attrs", test::shown(s.attrs.view())},
-                     {"args", arguments(op, s.inputs)},
+                     {"args", arguments(*op, s.inputs)},
                      {"expected", Json::array()}};
         for (const Tensor& y : s.expected)
           line["expected"].push_back(json_of(y));
         line["actual"] = Json::array();
-        for (const Tensor& y : op.run(s.inputs, s.attrs.view()))
+        for (const Tensor& y : op->run(s.inputs, s.attrs.view()))
           line["actual"].push_back(json_of(y));
         std::cout << line << '\n';
       }

@@ -14,9 +14,9 @@ template <class T>
 const std::map<const Op*, T>& ops_by_name(std::span<const std::pair<std::string_view, T>> list) {
   auto& known = *new std::map<const Op*, T>;
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops)
+    for (const Op* op : family.ops)
       for (const auto& [name, value] : list)
-        if (op.name == name) known.emplace(&op, value);
+        if (op->name == name) known.emplace(op, value);
   return known;
 }
 

@@ -13,8 +13,8 @@ namespace {
 const Op& addition() {
   static const Op* const add = [] {
     for (const OpFamily& family : op_families())
-      for (const Op& op : family.ops)
-        if (op.meaning == Meaning::add) return &op;
+      for (const Op* op : family.ops)
+        if (op->meaning == Meaning::add) return op;
     throw InternalError("compile: no op means add");
   }();
   return *add;

@@ -59,78 +59,85 @@ void run_assert(const Call& c, std::span<Tensor> y) {
 
 Tensor checked(const Tensor& x, const NumericsAttrs& attrs);
 
-constexpr Op check_numerics_table[] = {
-    {.name = "prevent_gradient",
-     .doc = "A new tensor with the same values. Differentiating through it throws an error.",
-     .tensorflow = "PreventGradient",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward = kShare,
-     .rule = undefined()},
-
-    {.name = "ensure_shape",
-     .doc = "A new tensor with the same values. Throws an error unless x has the given shape, in which -1 "
-            "matches any extent.",
-     .tensorflow = "EnsureShape",
-     .args = {"x"},
-     .infer = infer_shape,
-     .forward = kShare,
-     .rule = kIdentityRule},
-
-    {.name = "print",
-     .doc = "A new tensor with the same values, which are written to a stream after a text.",
-     .tensorflow = "Print",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward = moves({run_print, Outputs::own}),
-     .rule = kIdentityRule,
-     .meaning = Meaning::effect},
-
-    {.name = "assert_that",
-     .doc = "The condition itself. Throws an error with the given text unless all elements are true.",
-     .tensorflow = "Assert",
-     .args = {"condition"},
-     .infer = infer_condition,
-     .forward = {run_assert, Outputs::own},
-     .rule = kIdentityRule,
-     .meaning = Meaning::effect},
-
-    {.name = "check_numerics",
-     .doc = "A new tensor with the same values. Throws an error for NaN or infinity in x or in a gradient "
-            "through it.",
-     .tensorflow = "CheckNumerics CheckNumericsV2",
-     .args = {"x"},
-     .infer = infer_floating,
-     .forward = {run_check, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const std::string& name = c.attrs<NumericsAttrs>().name;
-       return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
-     }),
-     .meaning = Meaning::effect},
+constexpr Op kPreventGradient = {
+    .name = "prevent_gradient",
+    .doc = "A new tensor with the same values. Differentiating through it throws an error.",
+    .tensorflow = "PreventGradient",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward = kShare,
+    .rule = undefined(),
 };
 
-Tensor checked(const Tensor& x, const NumericsAttrs& attrs) {
-  return find(check_numerics_table, "check_numerics").with(attrs, x);
-}
+constexpr Op kEnsureShape = {
+    .name = "ensure_shape",
+    .doc =
+        "A new tensor with the same values. Throws an error unless x has the given shape, in which -1 "
+        "matches any extent.",
+    .tensorflow = "EnsureShape",
+    .args = {"x"},
+    .infer = infer_shape,
+    .forward = kShare,
+    .rule = kIdentityRule,
+};
+
+constexpr Op kPrint = {
+    .name = "print",
+    .doc = "A new tensor with the same values, which are written to a stream after a text.",
+    .tensorflow = "Print",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward = moves({run_print, Outputs::own}),
+    .rule = kIdentityRule,
+    .meaning = Meaning::effect,
+};
+
+constexpr Op kAssertThat = {
+    .name = "assert_that",
+    .doc = "The condition itself. Throws an error with the given text unless all elements are true.",
+    .tensorflow = "Assert",
+    .args = {"condition"},
+    .infer = infer_condition,
+    .forward = {run_assert, Outputs::own},
+    .rule = kIdentityRule,
+    .meaning = Meaning::effect,
+};
+
+constexpr Op kCheckNumerics = {
+    .name = "check_numerics",
+    .doc =
+        "A new tensor with the same values. Throws an error for NaN or infinity in x or in a gradient "
+        "through it.",
+    .tensorflow = "CheckNumerics CheckNumericsV2",
+    .args = {"x"},
+    .infer = infer_floating,
+    .forward = {run_check, Outputs::own},
+    .rule = linear([](const Call& c, const Tensor& dy) {
+      const std::string& name = c.attrs<NumericsAttrs>().name;
+      return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
+    }),
+    .meaning = Meaning::effect,
+};
+
+constexpr const Op* check_numerics_table[] = {&kPreventGradient, &kEnsureShape, &kPrint, &kAssertThat,
+                                              &kCheckNumerics};
+
+Tensor checked(const Tensor& x, const NumericsAttrs& attrs) { return kCheckNumerics.with(attrs, x); }
 
 }   // namespace
 
-Tensor prevent_gradient(const Tensor& x) {
-  return find(check_numerics_table, "prevent_gradient").execute({&x, 1});
-}
+Tensor prevent_gradient(const Tensor& x) { return kPreventGradient.execute({&x, 1}); }
 Tensor check_numerics(const Tensor& x, std::string_view name) { return checked(x, {std::string(name)}); }
 
-Tensor ensure_shape(const Tensor& x, const Shape& shape) {
-  return find(check_numerics_table, "ensure_shape").with(shape, x);
-}
+Tensor ensure_shape(const Tensor& x, const Shape& shape) { return kEnsureShape.with(shape, x); }
 Tensor print(const Tensor& x, std::string_view text, std::ostream& out) {
-  return find(check_numerics_table, "print").with(PrintAttrs{std::string(text), &out}, x);
+  return kPrint.with(PrintAttrs{std::string(text), &out}, x);
 }
 Tensor print(const Tensor& x, std::string_view text) { return print(x, text, std::cerr); }
 void assert_that(const Tensor& condition, std::string_view text) {
-  find(check_numerics_table, "assert_that").with(AssertAttrs{std::string(text)}, condition);
+  kAssertThat.with(AssertAttrs{std::string(text)}, condition);
 }
 
-std::span<const Op> check_numerics_ops() { return check_numerics_table; }
+std::span<const Op* const> check_numerics_ops() { return check_numerics_table; }
 
 }   // namespace tapedeck

@@ -41,81 +41,100 @@ template <class F> constexpr Kernel deciding(F) {
   };
 }
 
-constexpr Op compare_table[] = {
-    {.name = "equal",
-     .doc = "a = b; NaN equals nothing.",
-     .tensorflow = "Equal",
-     .args = {"a", "b"},
-     .infer = comparison,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
-     .rule = none()},
-
-    {.name = "not_equal",
-     .doc = "a ≠ b; NaN differs from everything.",
-     .tensorflow = "NotEqual",
-     .args = {"a", "b"},
-     .infer = comparison,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
-     .rule = none()},
-
-    {.name = "less",
-     .doc = "a < b.",
-     .tensorflow = "Less",
-     .args = {"a", "b"},
-     .infer = order,
-     .forward = comparing<Less>(),
-     .rule = none()},
-
-    {.name = "less_equal",
-     .doc = "a ≤ b.",
-     .tensorflow = "LessEqual",
-     .args = {"a", "b"},
-     .infer = order,
-     .forward = comparing<LessEqual>(),
-     .rule = none()},
-
-    {.name = "greater",
-     .doc = "a > b.",
-     .tensorflow = "Greater",
-     .args = {"a", "b"},
-     .infer = order,
-     .forward = comparing<Less, true>(),
-     .rule = none()},
-
-    {.name = "greater_equal",
-     .doc = "a ≥ b.",
-     .tensorflow = "GreaterEqual",
-     .args = {"a", "b"},
-     .infer = order,
-     .forward = comparing<LessEqual, true>(),
-     .rule = none()},
-
-    {.name = "logical_and",
-     .doc = "True where both a and b are true.",
-     .tensorflow = "LogicalAnd",
-     .args = {"a", "b"},
-     .infer = logic,
-     .forward = deciding([](bool a, bool b) { return a && b; }),
-     .rule = none()},
-
-    {.name = "logical_or",
-     .doc = "True where a or b or both are true.",
-     .tensorflow = "LogicalOr",
-     .args = {"a", "b"},
-     .infer = logic,
-     .forward = deciding([](bool a, bool b) { return a || b; }),
-     .rule = none()},
-
-    {.name = "logical_not",
-     .doc = "True where x is false.",
-     .tensorflow = "LogicalNot",
-     .args = {"x"},
-     .infer = logic,
-     .forward = deciding([](bool x, bool) { return !x; }),
-     .rule = none()},
+constexpr Op kEqual = {
+    .name = "equal",
+    .doc = "a = b; NaN equals nothing.",
+    .tensorflow = "Equal",
+    .args = {"a", "b"},
+    .infer = comparison,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
+    .rule = none(),
 };
+
+constexpr Op kNotEqual = {
+    .name = "not_equal",
+    .doc = "a ≠ b; NaN differs from everything.",
+    .tensorflow = "NotEqual",
+    .args = {"a", "b"},
+    .infer = comparison,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
+    .rule = none(),
+};
+
+constexpr Op kLess = {
+    .name = "less",
+    .doc = "a < b.",
+    .tensorflow = "Less",
+    .args = {"a", "b"},
+    .infer = order,
+    .forward = comparing<Less>(),
+    .rule = none(),
+};
+
+constexpr Op kLessEqual = {
+    .name = "less_equal",
+    .doc = "a ≤ b.",
+    .tensorflow = "LessEqual",
+    .args = {"a", "b"},
+    .infer = order,
+    .forward = comparing<LessEqual>(),
+    .rule = none(),
+};
+
+constexpr Op kGreater = {
+    .name = "greater",
+    .doc = "a > b.",
+    .tensorflow = "Greater",
+    .args = {"a", "b"},
+    .infer = order,
+    .forward = comparing<Less, true>(),
+    .rule = none(),
+};
+
+constexpr Op kGreaterEqual = {
+    .name = "greater_equal",
+    .doc = "a ≥ b.",
+    .tensorflow = "GreaterEqual",
+    .args = {"a", "b"},
+    .infer = order,
+    .forward = comparing<LessEqual, true>(),
+    .rule = none(),
+};
+
+constexpr Op kLogicalAnd = {
+    .name = "logical_and",
+    .doc = "True where both a and b are true.",
+    .tensorflow = "LogicalAnd",
+    .args = {"a", "b"},
+    .infer = logic,
+    .forward = deciding([](bool a, bool b) { return a && b; }),
+    .rule = none(),
+};
+
+constexpr Op kLogicalOr = {
+    .name = "logical_or",
+    .doc = "True where a or b or both are true.",
+    .tensorflow = "LogicalOr",
+    .args = {"a", "b"},
+    .infer = logic,
+    .forward = deciding([](bool a, bool b) { return a || b; }),
+    .rule = none(),
+};
+
+constexpr Op kLogicalNot = {
+    .name = "logical_not",
+    .doc = "True where x is false.",
+    .tensorflow = "LogicalNot",
+    .args = {"x"},
+    .infer = logic,
+    .forward = deciding([](bool x, bool) { return !x; }),
+    .rule = none(),
+};
+
+constexpr const Op* compare_table[] = {&kEqual,        &kNotEqual,   &kLess,      &kLessEqual, &kGreater,
+                                       &kGreaterEqual, &kLogicalAnd, &kLogicalOr, &kLogicalNot};
 
 // Numbers become bool here, whatever the dtype of the other operand.
 Tensor decide(const Op& op, Operand a, Operand b) {
@@ -128,16 +147,16 @@ Tensor decide(const Op& op, Operand a, Operand b) {
 
 }   // namespace
 
-Tensor equal(Operand a, Operand b) { return find(compare_table, "equal")(a, b); }
-Tensor not_equal(Operand a, Operand b) { return find(compare_table, "not_equal")(a, b); }
-Tensor less(Operand a, Operand b) { return find(compare_table, "less")(a, b); }
-Tensor less_equal(Operand a, Operand b) { return find(compare_table, "less_equal")(a, b); }
-Tensor greater(Operand a, Operand b) { return find(compare_table, "greater")(a, b); }
-Tensor greater_equal(Operand a, Operand b) { return find(compare_table, "greater_equal")(a, b); }
-Tensor logical_and(Operand a, Operand b) { return decide(find(compare_table, "logical_and"), a, b); }
-Tensor logical_or(Operand a, Operand b) { return decide(find(compare_table, "logical_or"), a, b); }
-Tensor logical_not(const Tensor& x) { return find(compare_table, "logical_not")(Operand(x)); }
+Tensor equal(Operand a, Operand b) { return kEqual(a, b); }
+Tensor not_equal(Operand a, Operand b) { return kNotEqual(a, b); }
+Tensor less(Operand a, Operand b) { return kLess(a, b); }
+Tensor less_equal(Operand a, Operand b) { return kLessEqual(a, b); }
+Tensor greater(Operand a, Operand b) { return kGreater(a, b); }
+Tensor greater_equal(Operand a, Operand b) { return kGreaterEqual(a, b); }
+Tensor logical_and(Operand a, Operand b) { return decide(kLogicalAnd, a, b); }
+Tensor logical_or(Operand a, Operand b) { return decide(kLogicalOr, a, b); }
+Tensor logical_not(const Tensor& x) { return kLogicalNot(Operand(x)); }
 
-std::span<const Op> compare_ops() { return compare_table; }
+std::span<const Op* const> compare_ops() { return compare_table; }
 
 }   // namespace tapedeck

@@ -28,121 +28,127 @@ template <void (*run)(const Tensor&, Tensor&)> void run_part(const Call& c, std:
   run(c.x[0], y[0]);
 }
 
-constexpr Op complex_table[] = {
-    {.name = "complex",
-     .doc = "re + i im.",
-     .tensorflow = "Complex",
-     .args = {"re", "im"},
-     .infer = infer_complex,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::join_parts(c.x[0], c.x[1], y[0]); },
-     .rule = custom(
-         {},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const Tensor g = std::move(dy[0]).dense();
-           if (c.needs(0)) dx[0] = real(g);
-           if (c.needs(1)) dx[1] = imag(g);
-         },
-         [](const Call&, Refs dx, std::span<Tensor> dy) {
-           dy[0] = complex(dx[0].defined() ? dx[0] : zeros_like(dx[1]),
-                           dx[1].defined() ? dx[1] : zeros_like(dx[0]));
-         })},
-
-    {.name = "real",
-     .doc = "Real part of z.",
-     .tensorflow = "Real",
-     .args = {"z"},
-     .infer = infer_part,
-     .forward = run_part<kernels::real_parts>,
-     .rule = linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); })},
-
-    {.name = "imag",
-     .doc = "Imaginary part of z.",
-     .tensorflow = "Imag",
-     .args = {"z"},
-     .infer = infer_part,
-     .forward = run_part<kernels::imaginary_parts>,
-     .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); })},
-
-    {.name = "conj",
-     .doc = "re - i im, for z = re + i im.",
-     .tensorflow = "Conj",
-     .args = {"z"},
-     .infer =
-         [](const Call& c) {
-           require_complex(c);
-           return c.x[0].spec();
-         },
-     .forward = run_part<kernels::conjugates>,
-     .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); })},
-
-    {.name = "complex_abs",
-     .doc = "√(re² + im²), for z = re + i im; the gradient at 0 is 0. abs uses this op for complex numbers.",
-     .tensorflow = "ComplexAbs",
-     .args = {"z"},
-     .infer = infer_part,
-     .forward = run_part<kernels::magnitudes>,
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = conj(c.x[0]) * div_no_nan(std::move(dy[0]).dense(), c.y[0]);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = div_no_nan(real(conj(c.x[0]) * dx[0]), c.y[0]);
-         })},
-
-    {.name = "angle",
-     .doc = "Phase of z, its angle with the positive real axis, in (-π, π].",
-     .tensorflow = "Angle",
-     .args = {"z"},
-     .infer = infer_part,
-     .forward = run_part<kernels::angles>,
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0];
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); })},
-
-    {.name = "conjugate_transpose",
-     .doc = "x with the last two axes swapped and complex elements conjugated.",
-     .tensorflow = "ConjugateTranspose",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           require_axes(c, 2);
-           return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
-         },
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
-     .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); })},
+constexpr Op kComplex = {
+    .name = "complex",
+    .doc = "re + i im.",
+    .tensorflow = "Complex",
+    .args = {"re", "im"},
+    .infer = infer_complex,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::join_parts(c.x[0], c.x[1], y[0]); },
+    .rule = custom(
+        {},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          const Tensor g = std::move(dy[0]).dense();
+          if (c.needs(0)) dx[0] = real(g);
+          if (c.needs(1)) dx[1] = imag(g);
+        },
+        [](const Call&, Refs dx, std::span<Tensor> dy) {
+          dy[0] = complex(dx[0].defined() ? dx[0] : zeros_like(dx[1]),
+                          dx[1].defined() ? dx[1] : zeros_like(dx[0]));
+        }),
 };
+
+constexpr Op kReal = {
+    .name = "real",
+    .doc = "Real part of z.",
+    .tensorflow = "Real",
+    .args = {"z"},
+    .infer = infer_part,
+    .forward = run_part<kernels::real_parts>,
+    .rule = linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); }),
+};
+
+constexpr Op kImag = {
+    .name = "imag",
+    .doc = "Imaginary part of z.",
+    .tensorflow = "Imag",
+    .args = {"z"},
+    .infer = infer_part,
+    .forward = run_part<kernels::imaginary_parts>,
+    .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); }),
+};
+
+constexpr Op kConj = {
+    .name = "conj",
+    .doc = "re - i im, for z = re + i im.",
+    .tensorflow = "Conj",
+    .args = {"z"},
+    .infer =
+        [](const Call& c) {
+          require_complex(c);
+          return c.x[0].spec();
+        },
+    .forward = run_part<kernels::conjugates>,
+    .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); }),
+};
+
+constexpr Op kComplexAbs = {
+    .name = "complex_abs",
+    .doc = "√(re² + im²), for z = re + i im; the gradient at 0 is 0. abs uses this op for complex numbers.",
+    .tensorflow = "ComplexAbs",
+    .args = {"z"},
+    .infer = infer_part,
+    .forward = run_part<kernels::magnitudes>,
+    .rule = custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = conj(c.x[0]) * div_no_nan(std::move(dy[0]).dense(), c.y[0]);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = div_no_nan(real(conj(c.x[0]) * dx[0]), c.y[0]);
+        }),
+};
+
+constexpr Op kAngle = {
+    .name = "angle",
+    .doc = "Phase of z, its angle with the positive real axis, in (-π, π].",
+    .tensorflow = "Angle",
+    .args = {"z"},
+    .infer = infer_part,
+    .forward = run_part<kernels::angles>,
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0];
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); }),
+};
+
+constexpr Op kConjugateTranspose = {
+    .name = "conjugate_transpose",
+    .doc = "x with the last two axes swapped and complex elements conjugated.",
+    .tensorflow = "ConjugateTranspose",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          require_axes(c, 2);
+          return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
+        },
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
+    .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
+};
+
+constexpr const Op* complex_table[] = {&kComplex,           &kReal, &kImag, &kConj, &kComplexAbs, &kAngle,
+                                       &kConjugateTranspose};
 
 }   // namespace
 
 Tensor complex(const Tensor& re, const Tensor& im) {
-  const Op& op = find(complex_table, "complex");
-  if (re.shape() == im.shape()) return op.execute(std::vector{re, im});
+  if (re.shape() == im.shape()) return kComplex.execute(std::vector{re, im});
   const Tensor* x[] = {&re, &im};
-  const Shape shape = broadcast_of({.op = op, .x = {x, 2}});
-  return op.execute(std::vector{broadcast_to(re, shape), broadcast_to(im, shape)});
+  const Shape shape = broadcast_of({.op = kComplex, .x = {x, 2}});
+  return kComplex.execute(std::vector{broadcast_to(re, shape), broadcast_to(im, shape)});
 }
-Tensor real(const Tensor& z) {
-  return is_complex(z.dtype()) ? find(complex_table, "real").execute({&z, 1}) : z;
-}
-Tensor imag(const Tensor& z) {
-  return is_complex(z.dtype()) ? find(complex_table, "imag").execute({&z, 1}) : zeros_like(z);
-}
-Tensor conj(const Tensor& z) {
-  return is_complex(z.dtype()) ? find(complex_table, "conj").execute({&z, 1}) : z;
-}
-Tensor complex_abs(const Tensor& z) { return find(complex_table, "complex_abs").execute({&z, 1}); }
-Tensor conjugate_transpose(const Tensor& x) {
-  return find(complex_table, "conjugate_transpose").execute({&x, 1});
-}
+Tensor real(const Tensor& z) { return is_complex(z.dtype()) ? kReal.execute({&z, 1}) : z; }
+Tensor imag(const Tensor& z) { return is_complex(z.dtype()) ? kImag.execute({&z, 1}) : zeros_like(z); }
+Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? kConj.execute({&z, 1}) : z; }
+Tensor complex_abs(const Tensor& z) { return kComplexAbs.execute({&z, 1}); }
+Tensor conjugate_transpose(const Tensor& x) { return kConjugateTranspose.execute({&x, 1}); }
 Tensor angle(const Tensor& z) {
-  if (!is_floating(z.dtype())) return find(complex_table, "angle").execute({&z, 1});
+  if (!is_floating(z.dtype())) return kAngle.execute({&z, 1});
   return where(stop_gradient(z) < 0, std::numbers::pi, zeros_like(z));
 }
 
-std::span<const Op> complex_ops() { return complex_table; }
+std::span<const Op* const> complex_ops() { return complex_table; }
 
 }   // namespace tapedeck

@@ -196,77 +196,88 @@ Spec infer_vars(const Call& c, const Shape& shape) {
   return with_range(c, shape);
 }
 
-constexpr Op quantize_table[] = {
-    {.name = "fake_quant_with_min_max_args",
-     .doc = "x rounded to the nearest of 2^bits levels between two numbers, which are shifted so that 0 is a "
-            "level (Jacob et al. 2018, section 3); the derivative is that of clipping.",
-     .tensorflow = "FakeQuantWithMinMaxArgs",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           check_bits(c, c.attrs<FakeQuantAttrs>().options.bits, 16);
-           require_floating(c, 0);
-           return c.x[0].spec();
-         },
-     .forward = {run_fake_quant, Outputs::own},
-     .rule = as_clipped(0b1)},
-
-    {.name = "fake_quant_with_min_max_vars",
-     .doc = "Same as fake_quant_with_min_max_args, but with tensors min and max of rank 0, which get the "
-            "gradient of elements outside the range.",
-     .tensorflow = "FakeQuantWithMinMaxVars",
-     .args = {"x", "min", "max"},
-     .infer = [](const Call& c) { return infer_vars(c, {}); },
-     .forward = {run_fake_quant, Outputs::own},
-     .rule = as_clipped(0b111)},
-
-    {.name = "fake_quant_with_min_max_vars_per_channel",
-     .doc = "Same as fake_quant_with_min_max_vars, but with a min and a max for each entry of the last axis.",
-     .tensorflow = "FakeQuantWithMinMaxVarsPerChannel",
-     .args = {"x", "min", "max"},
-     .infer =
-         [](const Call& c) {
-           require_axes(c, 1);
-           return infer_vars(c, {c.x[0].shape()[c.x[0].ndim() - 1]});
-         },
-     .forward = {run_fake_quant, Outputs::own},
-     .rule = as_clipped(0b111)},
-
-    {.name = "quantize_and_dequantize",
-     .doc = "x rounded to the nearest multiple of a step, chosen so that the integers of `bits` bits cover "
-            "min to max, which are numbers or hold one for each entry of an axis; the derivative is that of "
-            "clipping.",
-     .tensorflow = "QuantizeAndDequantizeV2",
-     .args = {"x", "min", "max"},
-     .infer =
-         [](const Call& c) {
-           const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
-           check_bits(c, o.bits, 24);
-           if (!o.axis) return with_range(c, {});
-           require_axes(c, -*o.axis);
-           return with_range(c, {c.x[0].shape()[c.x[0].ndim() + *o.axis]});
-         },
-     .forward = {run_quantize, Outputs::own},
-     .rule = custom(
-         {.x = 0b111},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           if (c.attrs<QuantizeAttrs>().range_of_x)
-             dx[0] = std::move(dy[0]);
-           else
-             clipped_by_inputs(c).pull_back(c, std::move(dy[0]).dense(), dx);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           if (!c.attrs<QuantizeAttrs>().range_of_x)
-             dy[0] = clipped_by_inputs(c).push_forward(c, dx);
-           else if (dx[0].defined())
-             dy[0] = dx[0];
-         })},
+constexpr Op kFakeQuantWithMinMaxArgs = {
+    .name = "fake_quant_with_min_max_args",
+    .doc =
+        "x rounded to the nearest of 2^bits levels between two numbers, which are shifted so that 0 is a "
+        "level (Jacob et al. 2018, section 3); the derivative is that of clipping.",
+    .tensorflow = "FakeQuantWithMinMaxArgs",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          check_bits(c, c.attrs<FakeQuantAttrs>().options.bits, 16);
+          require_floating(c, 0);
+          return c.x[0].spec();
+        },
+    .forward = {run_fake_quant, Outputs::own},
+    .rule = as_clipped(0b1),
 };
+
+constexpr Op kFakeQuantWithMinMaxVars = {
+    .name = "fake_quant_with_min_max_vars",
+    .doc =
+        "Same as fake_quant_with_min_max_args, but with tensors min and max of rank 0, which get the "
+        "gradient of elements outside the range.",
+    .tensorflow = "FakeQuantWithMinMaxVars",
+    .args = {"x", "min", "max"},
+    .infer = [](const Call& c) { return infer_vars(c, {}); },
+    .forward = {run_fake_quant, Outputs::own},
+    .rule = as_clipped(0b111),
+};
+
+constexpr Op kFakeQuantWithMinMaxVarsPerChannel = {
+    .name = "fake_quant_with_min_max_vars_per_channel",
+    .doc = "Same as fake_quant_with_min_max_vars, but with a min and a max for each entry of the last axis.",
+    .tensorflow = "FakeQuantWithMinMaxVarsPerChannel",
+    .args = {"x", "min", "max"},
+    .infer =
+        [](const Call& c) {
+          require_axes(c, 1);
+          return infer_vars(c, {c.x[0].shape()[c.x[0].ndim() - 1]});
+        },
+    .forward = {run_fake_quant, Outputs::own},
+    .rule = as_clipped(0b111),
+};
+
+constexpr Op kQuantizeAndDequantize = {
+    .name = "quantize_and_dequantize",
+    .doc =
+        "x rounded to the nearest multiple of a step, chosen so that the integers of `bits` bits cover "
+        "min to max, which are numbers or hold one for each entry of an axis; the derivative is that of "
+        "clipping.",
+    .tensorflow = "QuantizeAndDequantizeV2",
+    .args = {"x", "min", "max"},
+    .infer =
+        [](const Call& c) {
+          const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
+          check_bits(c, o.bits, 24);
+          if (!o.axis) return with_range(c, {});
+          require_axes(c, -*o.axis);
+          return with_range(c, {c.x[0].shape()[c.x[0].ndim() + *o.axis]});
+        },
+    .forward = {run_quantize, Outputs::own},
+    .rule = custom(
+        {.x = 0b111},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          if (c.attrs<QuantizeAttrs>().range_of_x)
+            dx[0] = std::move(dy[0]);
+          else
+            clipped_by_inputs(c).pull_back(c, std::move(dy[0]).dense(), dx);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          if (!c.attrs<QuantizeAttrs>().range_of_x)
+            dy[0] = clipped_by_inputs(c).push_forward(c, dx);
+          else if (dx[0].defined())
+            dy[0] = dx[0];
+        }),
+};
+
+constexpr const Op* quantize_table[] = {&kFakeQuantWithMinMaxArgs, &kFakeQuantWithMinMaxVars,
+                                        &kFakeQuantWithMinMaxVarsPerChannel, &kQuantizeAndDequantize};
 
 // The options with an axis that counts from the end.
 QuantizeOptions from_end(QuantizeOptions o, const Tensor& x) {
-  if (o.axis)
-    o.axis = checked_axis(find(quantize_table, "quantize_and_dequantize"), *o.axis, x.ndim()) - x.ndim();
+  if (o.axis) o.axis = checked_axis(kQuantizeAndDequantize, *o.axis, x.ndim()) - x.ndim();
   return o;
 }
 
@@ -277,22 +288,20 @@ Tensor fake_quant_with_min_max_args(const Tensor& x, double min, double max,
   if (std::isnan(min) || std::isnan(max))
     throw_error<ArgumentError>(
         "fake_quant_with_min_max_args: min is {}, max is {}; use a finite min below max", min, max);
-  return find(quantize_table, "fake_quant_with_min_max_args").with(FakeQuantAttrs{options, min, max}, x);
+  return kFakeQuantWithMinMaxArgs.with(FakeQuantAttrs{options, min, max}, x);
 }
 Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
                                     const FakeQuantOptions& options) {
-  return find(quantize_table, "fake_quant_with_min_max_vars").with(FakeQuantAttrs{options}, x, min, max);
+  return kFakeQuantWithMinMaxVars.with(FakeQuantAttrs{options}, x, min, max);
 }
 Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min, const Tensor& max,
                                                 const FakeQuantOptions& options) {
-  return find(quantize_table, "fake_quant_with_min_max_vars_per_channel")
-      .with(FakeQuantAttrs{options}, x, min, max);
+  return kFakeQuantWithMinMaxVarsPerChannel.with(FakeQuantAttrs{options}, x, min, max);
 }
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                const QuantizeOptions& options) {
-  return find(quantize_table, "quantize_and_dequantize")
-      .with(QuantizeAttrs{from_end(options, x)}, x, min, max);
+  return kQuantizeAndDequantize.with(QuantizeAttrs{from_end(options, x)}, x, min, max);
 }
 Tensor quantize_and_dequantize(const Tensor& x, const QuantizeOptions& options) {
   if (!is_floating(x.dtype()))
@@ -306,10 +315,10 @@ Tensor quantize_and_dequantize(const Tensor& x, const QuantizeOptions& options) 
   if (x.size() == 0)
     throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
   const Tensor values = stop_gradient(x);
-  return find(quantize_table, "quantize_and_dequantize")
-      .with(QuantizeAttrs{from_back, true}, x, min(values, others), max(values, others));
+  return kQuantizeAndDequantize.with(QuantizeAttrs{from_back, true}, x, min(values, others),
+                                     max(values, others));
 }
 
-std::span<const Op> quantize_ops() { return quantize_table; }
+std::span<const Op* const> quantize_ops() { return quantize_table; }
 
 }   // namespace tapedeck

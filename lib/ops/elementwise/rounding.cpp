@@ -34,114 +34,138 @@ constexpr Kernel kNextAfter = {[](const Call& c, std::span<Tensor> y) {
 
 // Without SSE 4.1 xsimd rounds by conversion to integers, which loses the sign of zero; bitofsign(x) restores
 // it.
-constexpr Op rounding_table[] = {
-    {.name = "floor",
-     .doc = "The largest integer not greater than x.",
-     .tensorflow = "Floor",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return floor(x) | bitofsign(x); }),
-     .rule = none()},
-
-    {.name = "ceil",
-     .doc = "The smallest integer not less than x.",
-     .tensorflow = "Ceil",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return ceil(x) | bitofsign(x); }),
-     .rule = none()},
-
-    {.name = "trunc",
-     .doc = "x rounded towards 0 to an integer.",
-     .tensorflow = "",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return trunc(x) | bitofsign(x); }),
-     .rule = none()},
-
-    {.name = "round",
-     .doc = "The integer nearest to x; ties go to the even one.",
-     .tensorflow = "Round",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
-     .rule = none()},
-
-    {.name = "rint",
-     .doc = "Another name for round.",
-     .tensorflow = "Rint",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
-     .rule = none()},
-
-    {.name = "floor_div",
-     .doc = "The largest integer not greater than a / b.",
-     .tensorflow = "FloorDiv",
-     .args = {"a", "b"},
-     .infer = arithmetic,
-     .forward = map_division([](auto a, auto b) { return floor_div(a, b); }),
-     .rule = none()},
-
-    {.name = "truncate_div",
-     .doc = "a / b, rounded towards 0.",
-     .tensorflow = "TruncateDiv",
-     .args = {"a", "b"},
-     .infer = arithmetic,
-     .forward = map_division([](auto a, auto b) { return truncate_div(a, b); }),
-     .rule = none()},
-
-    {.name = "floor_mod",
-     .doc = "a - b·floor(a / b), which has the sign of b; the partials are 1 and -floor(a / b).",
-     .tensorflow = "FloorMod Mod",
-     .args = {"a", "b"},
-     .infer = arithmetic,
-     .forward = map_division([](auto a, auto b) { return floor_mod(a, b); }),
-     .rule = partials([](auto, auto) { return 1; },
-                      [](auto a, auto b) { return piecewise(-floor(a / b), a, b); })},
-
-    {.name = "mul_no_nan",
-     .doc = "a·b, but 0 where b is 0, whatever a is.",
-     .tensorflow = "MulNoNan",
-     .args = {"a", "b"},
-     .infer = complex_elementwise,
-     .forward = map_complex([](auto a, auto b) { return mul_no_nan(a, b); }),
-     .rule =
-         bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
-                  [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); })},
-
-    {.name = "div_no_nan",
-     .doc = "a / b, but 0 with gradients of 0 where b is 0.",
-     .tensorflow = "DivNoNan",
-     .args = {"a", "b"},
-     .infer = complex_elementwise,
-     .forward = map_complex([](auto a, auto b) { return div_no_nan(a, b); }),
-     .rule = partials([](auto, auto b) { return div_no_nan(1, b); },
-                      [](auto, auto b, auto y) { return div_no_nan(-y, b); })},
-
-    {.name = "nextafter",
-     .doc = "The next representable number from a towards b; the partials are 1 and 0.",
-     .tensorflow = "NextAfter",
-     .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = kNextAfter,
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 0; })},
+constexpr Op kFloor = {
+    .name = "floor",
+    .doc = "The largest integer not greater than x.",
+    .tensorflow = "Floor",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return floor(x) | bitofsign(x); }),
+    .rule = none(),
 };
+
+constexpr Op kCeil = {
+    .name = "ceil",
+    .doc = "The smallest integer not less than x.",
+    .tensorflow = "Ceil",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return ceil(x) | bitofsign(x); }),
+    .rule = none(),
+};
+
+constexpr Op kTrunc = {
+    .name = "trunc",
+    .doc = "x rounded towards 0 to an integer.",
+    .tensorflow = "",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return trunc(x) | bitofsign(x); }),
+    .rule = none(),
+};
+
+constexpr Op kRound = {
+    .name = "round",
+    .doc = "The integer nearest to x; ties go to the even one.",
+    .tensorflow = "Round",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
+    .rule = none(),
+};
+
+constexpr Op kRint = {
+    .name = "rint",
+    .doc = "Another name for round.",
+    .tensorflow = "Rint",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
+    .rule = none(),
+};
+
+constexpr Op kFloorDiv = {
+    .name = "floor_div",
+    .doc = "The largest integer not greater than a / b.",
+    .tensorflow = "FloorDiv",
+    .args = {"a", "b"},
+    .infer = arithmetic,
+    .forward = map_division([](auto a, auto b) { return floor_div(a, b); }),
+    .rule = none(),
+};
+
+constexpr Op kTruncateDiv = {
+    .name = "truncate_div",
+    .doc = "a / b, rounded towards 0.",
+    .tensorflow = "TruncateDiv",
+    .args = {"a", "b"},
+    .infer = arithmetic,
+    .forward = map_division([](auto a, auto b) { return truncate_div(a, b); }),
+    .rule = none(),
+};
+
+constexpr Op kFloorMod = {
+    .name = "floor_mod",
+    .doc = "a - b·floor(a / b), which has the sign of b; the partials are 1 and -floor(a / b).",
+    .tensorflow = "FloorMod Mod",
+    .args = {"a", "b"},
+    .infer = arithmetic,
+    .forward = map_division([](auto a, auto b) { return floor_mod(a, b); }),
+    .rule =
+        partials([](auto, auto) { return 1; }, [](auto a, auto b) { return piecewise(-floor(a / b), a, b); }),
+};
+
+constexpr Op kMulNoNan = {
+    .name = "mul_no_nan",
+    .doc = "a·b, but 0 where b is 0, whatever a is.",
+    .tensorflow = "MulNoNan",
+    .args = {"a", "b"},
+    .infer = complex_elementwise,
+    .forward = map_complex([](auto a, auto b) { return mul_no_nan(a, b); }),
+    .rule =
+        bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
+                 [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); }),
+};
+
+constexpr Op kDivNoNan = {
+    .name = "div_no_nan",
+    .doc = "a / b, but 0 with gradients of 0 where b is 0.",
+    .tensorflow = "DivNoNan",
+    .args = {"a", "b"},
+    .infer = complex_elementwise,
+    .forward = map_complex([](auto a, auto b) { return div_no_nan(a, b); }),
+    .rule = partials([](auto, auto b) { return div_no_nan(1, b); },
+                     [](auto, auto b, auto y) { return div_no_nan(-y, b); }),
+};
+
+constexpr Op kNextafter = {
+    .name = "nextafter",
+    .doc = "The next representable number from a towards b; the partials are 1 and 0.",
+    .tensorflow = "NextAfter",
+    .args = {"a", "b"},
+    .infer = elementwise,
+    .forward = kNextAfter,
+    .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 0; }),
+};
+
+constexpr const Op* rounding_table[] = {&kFloor,    &kCeil,     &kTrunc,       &kRound,
+                                        &kRint,     &kFloorDiv, &kTruncateDiv, &kFloorMod,
+                                        &kMulNoNan, &kDivNoNan, &kNextafter};
 
 }   // namespace
 
-Tensor floor(Operand x) { return find(rounding_table, "floor")(x); }
-Tensor ceil(Operand x) { return find(rounding_table, "ceil")(x); }
-Tensor trunc(Operand x) { return find(rounding_table, "trunc")(x); }
-Tensor round(Operand x) { return find(rounding_table, "round")(x); }
-Tensor rint(Operand x) { return find(rounding_table, "rint")(x); }
-Tensor floor_div(Operand a, Operand b) { return find(rounding_table, "floor_div")(a, b); }
-Tensor truncate_div(Operand a, Operand b) { return find(rounding_table, "truncate_div")(a, b); }
-Tensor floor_mod(Operand a, Operand b) { return find(rounding_table, "floor_mod")(a, b); }
-Tensor mul_no_nan(Operand a, Operand b) { return find(rounding_table, "mul_no_nan")(a, b); }
-Tensor div_no_nan(Operand a, Operand b) { return find(rounding_table, "div_no_nan")(a, b); }
-Tensor nextafter(Operand a, Operand b) { return find(rounding_table, "nextafter")(a, b); }
+Tensor floor(Operand x) { return kFloor(x); }
+Tensor ceil(Operand x) { return kCeil(x); }
+Tensor trunc(Operand x) { return kTrunc(x); }
+Tensor round(Operand x) { return kRound(x); }
+Tensor rint(Operand x) { return kRint(x); }
+Tensor floor_div(Operand a, Operand b) { return kFloorDiv(a, b); }
+Tensor truncate_div(Operand a, Operand b) { return kTruncateDiv(a, b); }
+Tensor floor_mod(Operand a, Operand b) { return kFloorMod(a, b); }
+Tensor mul_no_nan(Operand a, Operand b) { return kMulNoNan(a, b); }
+Tensor div_no_nan(Operand a, Operand b) { return kDivNoNan(a, b); }
+Tensor nextafter(Operand a, Operand b) { return kNextafter(a, b); }
 
-std::span<const Op> rounding_ops() { return rounding_table; }
+std::span<const Op* const> rounding_ops() { return rounding_table; }
 
 }   // namespace tapedeck

@@ -35,62 +35,69 @@ Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy);
 
-constexpr Op color_space_table[] = {
-    {.name = "rgb_to_hsv",
-     .doc = "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - "
-            "min / max, and hue is the position between two of the pure colors, as given by the other "
-            "channels.",
-     .tensorflow = "RGBToHSV",
-     .args = {"x"},
-     .infer = infer_pixels,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv(c.x[0], y[0]); },
-     .rule = custom({.x = 1},
-                    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                      dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense());
-                    })},
-
-    {.name = "rgb_to_hsv_gradient",
-     .doc = "The gradient of rgb_to_hsv with respect to x: that of max, of 1 - min / max, and of the "
-            "difference of the two other channels over 6 (max - min).",
-     .args = {"x", "dy"},
-     .infer =
-         [](const Call& c) {
-           const Tensor &x = c.x[0], &dy = c.x[1];
-           infer_pixels(c);
-           require_one_dtype(c);
-           if (dy.ndim() < x.ndim() ||
-               Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
-             throw_shape_error(c, "the last axes of dy must be those of x");
-           return dy.spec();
-         },
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },
-     .rule = unstacked(custom({.x = 0b11},
-                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                                pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) {
-                                  return std::vector<Tensor>{gradient_by_ops(x[0], x[1])};
-                                });
-                              }))},
-
-    {.name = "hsv_to_rgb",
-     .doc = "Red, green and blue from hue, saturation and value.",
-     .tensorflow = "HSVToRGB",
-     .args = {"x"},
-     .infer = infer_pixels,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
-     .rule = none()},
+constexpr Op kRgbToHsv = {
+    .name = "rgb_to_hsv",
+    .doc =
+        "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - "
+        "min / max, and hue is the position between two of the pure colors, as given by the other "
+        "channels.",
+    .tensorflow = "RGBToHSV",
+    .args = {"x"},
+    .infer = infer_pixels,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv(c.x[0], y[0]); },
+    .rule = custom({.x = 1},
+                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                     dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense());
+                   }),
 };
+
+constexpr Op kRgbToHsvGradient = {
+    .name = "rgb_to_hsv_gradient",
+    .doc =
+        "The gradient of rgb_to_hsv with respect to x: that of max, of 1 - min / max, and of the "
+        "difference of the two other channels over 6 (max - min).",
+    .args = {"x", "dy"},
+    .infer =
+        [](const Call& c) {
+          const Tensor &x = c.x[0], &dy = c.x[1];
+          infer_pixels(c);
+          require_one_dtype(c);
+          if (dy.ndim() < x.ndim() ||
+              Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
+            throw_shape_error(c, "the last axes of dy must be those of x");
+          return dy.spec();
+        },
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },
+    .rule = unstacked(custom({.x = 0b11},
+                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                               pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) {
+                                 return std::vector<Tensor>{gradient_by_ops(x[0], x[1])};
+                               });
+                             })),
+};
+
+constexpr Op kHsvToRgb = {
+    .name = "hsv_to_rgb",
+    .doc = "Red, green and blue from hue, saturation and value.",
+    .tensorflow = "HSVToRGB",
+    .args = {"x"},
+    .infer = infer_pixels,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
+    .rule = none(),
+};
+
+constexpr const Op* color_space_table[] = {&kRgbToHsv, &kRgbToHsvGradient, &kHsvToRgb};
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
   const Tensor* inputs[] = {&x, &dy};
-  return find(color_space_table, "rgb_to_hsv_gradient").execute({inputs, 2});
+  return kRgbToHsvGradient.execute({inputs, 2});
 }
 
 }   // namespace
 
-Tensor rgb_to_hsv(const Tensor& x) { return find(color_space_table, "rgb_to_hsv")(Operand(x)); }
-Tensor hsv_to_rgb(const Tensor& x) { return find(color_space_table, "hsv_to_rgb")(Operand(x)); }
+Tensor rgb_to_hsv(const Tensor& x) { return kRgbToHsv(Operand(x)); }
+Tensor hsv_to_rgb(const Tensor& x) { return kHsvToRgb(Operand(x)); }
 
-std::span<const Op> color_space_ops() { return color_space_table; }
+std::span<const Op* const> color_space_ops() { return color_space_table; }
 
 }   // namespace tapedeck

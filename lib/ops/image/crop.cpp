@@ -152,94 +152,106 @@ Tensor crops_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& boxes,
 Tensor transformed(const FrameAttrs& a, const Tensor& x, const Tensor& transforms);
 Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& transforms);
 
-constexpr Op crop_table[] = {
-    {.name = "crop_and_resize",
-     .doc = "Crops of images, resized to one size. Boxes are y1, x1, y2, x2 as fractions of height - 1 and "
-            "width - 1, sampled bilinearly or at the nearest pixels.",
-     .tensorflow = "CropAndResize",
-     .args = {"x", "boxes", "box_indices"},
-     .infer = [](const Call& c) { return infer_boxes(c, false); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           check_indices(c);
-           kernels::sample_boxes(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1], c.x[2],
-                                 y[0]);
-         },
-     .rule = custom({.x = 0b111},
-                    [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                      const auto& a = c.attrs<FrameAttrs>();
-                      const Tensor dy = std::move(dys[0]).dense();
-                      if (c.needs(0)) dx[0] = crops_adjoint(a.linear(), dy, c.x[1], c.x[2]);
-                      if (c.needs(1) && a.method == Interpolation::bilinear)
-                        dx[1] = box_gradient(a, c.x[0], c.x[1], c.x[2], dy);
-                    })},
-
-    {.name = "crop_and_resize_adjoint",
-     .doc = "The adjoint of crop_and_resize with respect to its images: the pixels of the crops dy are added "
-            "to the images where they were sampled.",
-     .tensorflow = "CropAndResizeGradImage",
-     .args = {"dy", "boxes", "box_indices"},
-     .infer = [](const Call& c) { return infer_boxes(c, true); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           check_indices(c);
-           kernels::sample_boxes_adjoint(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1],
-                                         c.x[2], y[0]);
-         },
-     .rule = unstacked(custom({.x = 0b111},
-                              [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                                const auto& a = c.attrs<FrameAttrs>();
-                                const Tensor v = std::move(dys[0]).dense();
-                                if (c.needs(0)) dx[0] = crops(a, v, c.x[1], c.x[2]);
-                                if (c.needs(1) && a.method == Interpolation::bilinear)
-                                  dx[1] = box_gradient(a, v, c.x[1], c.x[2], c.x[0]);
-                              }))},
-
-    {.name = "projective_transform",
-     .doc = "Images warped by a projective transform, sampled bilinearly or at the nearest pixels; no "
-            "gradient with respect to the transform.",
-     .tensorflow = "ImageProjectiveTransformV2",
-     .args = {"x", "transforms"},
-     .infer = [](const Call& c) { return infer_transformed(c, false); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto& a = c.attrs<FrameAttrs>();
-           kernels::sample_transformed(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
-         },
-     .rule = custom(
-         {.x = 0b10},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = transformed_adjoint(c.attrs<FrameAttrs>().linear(), std::move(dy[0]).dense(), c.x[1]);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           if (dx[0].defined()) dy[0] = transformed(c.attrs<FrameAttrs>().linear(), dx[0], c.x[1]);
-         })},
-
-    {.name = "projective_transform_adjoint",
-     .doc = "The adjoint of projective_transform with respect to its images.",
-     .args = {"dy", "transforms"},
-     .infer = [](const Call& c) { return infer_transformed(c, true); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto& a = c.attrs<FrameAttrs>();
-           kernels::sample_transformed_adjoint(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
-         },
-     .rule =
-         linear([](const Call& c, const Tensor& v) { return transformed(c.attrs<FrameAttrs>(), v, c.x[1]); },
-                {.x = 0b10})},
+constexpr Op kCropAndResize = {
+    .name = "crop_and_resize",
+    .doc =
+        "Crops of images, resized to one size. Boxes are y1, x1, y2, x2 as fractions of height - 1 and "
+        "width - 1, sampled bilinearly or at the nearest pixels.",
+    .tensorflow = "CropAndResize",
+    .args = {"x", "boxes", "box_indices"},
+    .infer = [](const Call& c) { return infer_boxes(c, false); },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          check_indices(c);
+          kernels::sample_boxes(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1], c.x[2],
+                                y[0]);
+        },
+    .rule = custom({.x = 0b111},
+                   [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                     const auto& a = c.attrs<FrameAttrs>();
+                     const Tensor dy = std::move(dys[0]).dense();
+                     if (c.needs(0)) dx[0] = crops_adjoint(a.linear(), dy, c.x[1], c.x[2]);
+                     if (c.needs(1) && a.method == Interpolation::bilinear)
+                       dx[1] = box_gradient(a, c.x[0], c.x[1], c.x[2], dy);
+                   }),
 };
 
+constexpr Op kCropAndResizeAdjoint = {
+    .name = "crop_and_resize_adjoint",
+    .doc =
+        "The adjoint of crop_and_resize with respect to its images: the pixels of the crops dy are added "
+        "to the images where they were sampled.",
+    .tensorflow = "CropAndResizeGradImage",
+    .args = {"dy", "boxes", "box_indices"},
+    .infer = [](const Call& c) { return infer_boxes(c, true); },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          check_indices(c);
+          kernels::sample_boxes_adjoint(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1],
+                                        c.x[2], y[0]);
+        },
+    .rule = unstacked(custom({.x = 0b111},
+                             [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                               const auto& a = c.attrs<FrameAttrs>();
+                               const Tensor v = std::move(dys[0]).dense();
+                               if (c.needs(0)) dx[0] = crops(a, v, c.x[1], c.x[2]);
+                               if (c.needs(1) && a.method == Interpolation::bilinear)
+                                 dx[1] = box_gradient(a, v, c.x[1], c.x[2], c.x[0]);
+                             })),
+};
+
+constexpr Op kProjectiveTransform = {
+    .name = "projective_transform",
+    .doc =
+        "Images warped by a projective transform, sampled bilinearly or at the nearest pixels; no "
+        "gradient with respect to the transform.",
+    .tensorflow = "ImageProjectiveTransformV2",
+    .args = {"x", "transforms"},
+    .infer = [](const Call& c) { return infer_transformed(c, false); },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          const auto& a = c.attrs<FrameAttrs>();
+          kernels::sample_transformed(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
+        },
+    .rule = custom(
+        {.x = 0b10},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = transformed_adjoint(c.attrs<FrameAttrs>().linear(), std::move(dy[0]).dense(), c.x[1]);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          if (dx[0].defined()) dy[0] = transformed(c.attrs<FrameAttrs>().linear(), dx[0], c.x[1]);
+        }),
+};
+
+constexpr Op kProjectiveTransformAdjoint = {
+    .name = "projective_transform_adjoint",
+    .doc = "The adjoint of projective_transform with respect to its images.",
+    .args = {"dy", "transforms"},
+    .infer = [](const Call& c) { return infer_transformed(c, true); },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          const auto& a = c.attrs<FrameAttrs>();
+          kernels::sample_transformed_adjoint(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
+        },
+    .rule =
+        linear([](const Call& c, const Tensor& v) { return transformed(c.attrs<FrameAttrs>(), v, c.x[1]); },
+               {.x = 0b10}),
+};
+
+constexpr const Op* crop_table[] = {&kCropAndResize, &kCropAndResizeAdjoint, &kProjectiveTransform,
+                                    &kProjectiveTransformAdjoint};
+
 Tensor crops(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices) {
-  return find(crop_table, "crop_and_resize").with(a, x, boxes, indices);
+  return kCropAndResize.with(a, x, boxes, indices);
 }
 Tensor crops_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& boxes, const Tensor& indices) {
-  return find(crop_table, "crop_and_resize_adjoint").with(a, dy, boxes, indices);
+  return kCropAndResizeAdjoint.with(a, dy, boxes, indices);
 }
 Tensor transformed(const FrameAttrs& a, const Tensor& x, const Tensor& transforms) {
-  return find(crop_table, "projective_transform").with(a, x, transforms);
+  return kProjectiveTransform.with(a, x, transforms);
 }
 Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& transforms) {
-  return find(crop_table, "projective_transform_adjoint").with(a, dy, transforms);
+  return kProjectiveTransformAdjoint.with(a, dy, transforms);
 }
 
 void require_batch(std::string_view name, const Tensor& x, HeightWidth size) {
@@ -265,6 +277,6 @@ Tensor projective_transform(const Tensor& x, const Tensor& transforms, HeightWid
   return transformed(frames_of(x, size, o.method, o.outside), x, transforms);
 }
 
-std::span<const Op> crop_ops() { return crop_table; }
+std::span<const Op* const> crop_ops() { return crop_table; }
 
 }   // namespace tapedeck

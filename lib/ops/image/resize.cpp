@@ -41,57 +41,70 @@ constexpr Rule resize_rule() {
   return linear([](const Call& c, const Tensor& dy) { return c.attrs<ResizeAttrs>().adjoint(dy); });
 }
 
-constexpr Op resize_table[] = {
-    {.name = "resample",
-     .doc = "Weighted sums along an axis: y[o] = Σ w[o, i] x[i], with few weights for each o. All image "
-            "resizing uses it.",
-     .tensorflow = "ResizeNearestNeighborGrad ResizeBilinearGrad ResizeBicubicGrad ScaleAndTranslateGrad",
-     .args = {"x"},
-     .infer = infer_resample,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto& a = c.attrs<ResampleAttrs>();
-           const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + a.axis);
-           kernels::weighted_sums(*a.table, c.x[0], view.before, view.after, y[0]);
-         },
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const auto& a = c.attrs<ResampleAttrs>();
-       return resample({a.adjoint, a.table, a.axis}, dy);
-     })},
-
-    {.name = "resize_nearest",
-     .doc = "Images resized by nearest-neighbor interpolation.",
-     .tensorflow = "ResizeNearestNeighbor",
-     .args = {"x"},
-     .infer = infer_resize,
-     .forward = {run_resize, Outputs::own},
-     .rule = resize_rule()},
-
-    {.name = "resize_bilinear",
-     .doc = "Images resized by bilinear interpolation between the four nearest pixels.",
-     .tensorflow = "ResizeBilinear",
-     .args = {"x"},
-     .infer = infer_resize,
-     .forward = {run_resize, Outputs::own},
-     .rule = resize_rule()},
-
-    {.name = "resize_bicubic",
-     .doc = "Images resized by Keys' cubic convolution (1981) of the sixteen nearest pixels.",
-     .tensorflow = "ResizeBicubic",
-     .args = {"x"},
-     .infer = infer_resize,
-     .forward = {run_resize, Outputs::own},
-     .rule = resize_rule()},
-
-    {.name = "scale_and_translate",
-     .doc = "Images scaled, then translated, in an output of a given size, with pixels weighted by their "
-            "distance; 0 where the image does not reach.",
-     .tensorflow = "ScaleAndTranslate",
-     .args = {"x"},
-     .infer = infer_resize,
-     .forward = {run_resize, Outputs::own},
-     .rule = resize_rule()},
+constexpr Op kResample = {
+    .name = "resample",
+    .doc =
+        "Weighted sums along an axis: y[o] = Σ w[o, i] x[i], with few weights for each o. All image "
+        "resizing uses it.",
+    .tensorflow = "ResizeNearestNeighborGrad ResizeBilinearGrad ResizeBicubicGrad ScaleAndTranslateGrad",
+    .args = {"x"},
+    .infer = infer_resample,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          const auto& a = c.attrs<ResampleAttrs>();
+          const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + a.axis);
+          kernels::weighted_sums(*a.table, c.x[0], view.before, view.after, y[0]);
+        },
+    .rule = linear([](const Call& c, const Tensor& dy) {
+      const auto& a = c.attrs<ResampleAttrs>();
+      return resample({a.adjoint, a.table, a.axis}, dy);
+    }),
 };
+
+constexpr Op kResizeNearest = {
+    .name = "resize_nearest",
+    .doc = "Images resized by nearest-neighbor interpolation.",
+    .tensorflow = "ResizeNearestNeighbor",
+    .args = {"x"},
+    .infer = infer_resize,
+    .forward = {run_resize, Outputs::own},
+    .rule = resize_rule(),
+};
+
+constexpr Op kResizeBilinear = {
+    .name = "resize_bilinear",
+    .doc = "Images resized by bilinear interpolation between the four nearest pixels.",
+    .tensorflow = "ResizeBilinear",
+    .args = {"x"},
+    .infer = infer_resize,
+    .forward = {run_resize, Outputs::own},
+    .rule = resize_rule(),
+};
+
+constexpr Op kResizeBicubic = {
+    .name = "resize_bicubic",
+    .doc = "Images resized by Keys' cubic convolution (1981) of the sixteen nearest pixels.",
+    .tensorflow = "ResizeBicubic",
+    .args = {"x"},
+    .infer = infer_resize,
+    .forward = {run_resize, Outputs::own},
+    .rule = resize_rule(),
+};
+
+constexpr Op kScaleAndTranslate = {
+    .name = "scale_and_translate",
+    .doc =
+        "Images scaled, then translated, in an output of a given size, with pixels weighted by their "
+        "distance; 0 where the image does not reach.",
+    .tensorflow = "ScaleAndTranslate",
+    .args = {"x"},
+    .infer = infer_resize,
+    .forward = {run_resize, Outputs::own},
+    .rule = resize_rule(),
+};
+
+constexpr const Op* resize_table[] = {&kResample, &kResizeNearest, &kResizeBilinear, &kResizeBicubic,
+                                      &kScaleAndTranslate};
 
 void require_size(std::string_view name, const Tensor& x, HeightWidth size) {
   if (x.ndim() < 3)
@@ -115,18 +128,16 @@ Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Alig
 
 }   // namespace
 
-Tensor resample(const ResampleAttrs& attrs, const Tensor& x) {
-  return find(resize_table, "resample").with(attrs, x);
-}
+Tensor resample(const ResampleAttrs& attrs, const Tensor& x) { return kResample.with(attrs, x); }
 
 Tensor resize_nearest(const Tensor& x, HeightWidth size, Align align) {
-  return resize(find(resize_table, "resize_nearest"), nearest_table, x, size, align);
+  return resize(kResizeNearest, nearest_table, x, size, align);
 }
 Tensor resize_bilinear(const Tensor& x, HeightWidth size, Align align) {
-  return resize(find(resize_table, "resize_bilinear"), linear_table, x, size, align);
+  return resize(kResizeBilinear, linear_table, x, size, align);
 }
 Tensor resize_bicubic(const Tensor& x, HeightWidth size, Align align) {
-  return resize(find(resize_table, "resize_bicubic"), cubic_table, x, size, align);
+  return resize(kResizeBicubic, cubic_table, x, size, align);
 }
 
 Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTranslateOptions& o) {
@@ -136,10 +147,9 @@ Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTran
   if (!std::isfinite(o.translate_y) || !std::isfinite(o.translate_x))
     throw_error<ArgumentError>("scale_and_translate: translate is {}, {}; use finite numbers", o.translate_y,
                                o.translate_x);
-  return resize(find(resize_table, "scale_and_translate"), x, size,
-                [&] { return resizing(o, extents_of(x), size); });
+  return resize(kScaleAndTranslate, x, size, [&] { return resizing(o, extents_of(x), size); });
 }
 
-std::span<const Op> resize_ops() { return resize_table; }
+std::span<const Op* const> resize_ops() { return resize_table; }
 
 }   // namespace tapedeck

@@ -178,7 +178,7 @@ constexpr Rule kEachItself = accepting_none(kIdentityRule);
 // Zeros, as a function of x.
 Tensor no_change(const Tensor& x, const Shape& shape) { return piecewise_in(zeros(shape, x.dtype()), x); }
 
-constexpr Rule kPiecewise = stacking_jvp(custom(
+constexpr Rule kPiecewiseRule = stacking_jvp(custom(
     {.x = 0b10},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
@@ -189,159 +189,187 @@ constexpr Rule kPiecewise = stacking_jvp(custom(
       dy[0] = dx[0].defined() ? dx[0] : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(), c.y[0].shape()));
     }));
 
-constexpr Op array_table[] = {
-    {.name = "reshape",
-     .doc = "The elements of x in row-major order with another shape, without a copy.",
-     .tensorflow = "Reshape",
-     .args = {"x"},
-     .infer = infer_reshape,
-     .forward = kShare,
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); })},
-
-    {.name = "expand_dims",
-     .doc = "x with axes of extent 1 inserted, without a copy.",
-     .tensorflow = "ExpandDims",
-     .args = {"x"},
-     .infer = infer_expand_dims,
-     .forward = kShare,
-     .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); })},
-
-    {.name = "squeeze",
-     .doc = "x with axes of extent 1 removed, without a copy.",
-     .tensorflow = "Squeeze",
-     .args = {"x"},
-     .infer = infer_squeeze,
-     .forward = kShare,
-     .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); })},
-
-    {.name = "transpose",
-     .doc = "x with its axes permuted: axis i of the result is axis perm[i] of x.",
-     .tensorflow = "Transpose",
-     .args = {"x"},
-     .infer = infer_transpose,
-     .forward = moves({run_transpose, Outputs::own}),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); })},
-
-    {.name = "reverse",
-     .doc = "The elements of x in reverse order along axes: y[i] = x[n - 1 - i].",
-     .tensorflow = "ReverseV2",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward = moves({run_reverse, Outputs::own}),
-     .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); })},
-
-    {.name = "broadcast_to",
-     .doc = "x broadcast to a given shape.",
-     .tensorflow = "BroadcastTo",
-     .args = {"x"},
-     .infer = infer_broadcast_to,
-     .forward = moves({[](const Call& c, std::span<Tensor> y) {
-                         take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
-                       },
-                       Outputs::own}),
-     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); }))},
-
-    {.name = "tile",
-     .doc = "x repeated reps[i] times along axis i.",
-     .tensorflow = "Tile",
-     .args = {"x"},
-     .infer = infer_tile,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   take(c.x[0],
-                        kernels::tiled(c.x[0].shape(),
-                                       filled_in_front(c.attrs<TileAttrs>().reps, c.x[0].ndim(), 1)),
-                        y[0]);
-                 },
-                 Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); })},
-
-    {.name = "one_hot",
-     .doc = "1 at position indices[…] along a new last axis, 0 elsewhere.",
-     .tensorflow = "OneHot",
-     .args = {"indices"},
-     .infer = infer_one_hot,
-     .forward = run_one_hot,
-     .rule = none()},
-
-    {.name = "identity",
-     .doc = "A new tensor with the same values, which shares x's memory.",
-     .tensorflow = "Identity",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward = kShare,
-     .rule = kIdentityRule},
-
-    {.name = "piecewise",
-     .doc = "p, whose derivative in x is zeros of any order. Used by the gradients of maxima and of "
-            "branches.",
-     .args = {"p", "x"},
-     .infer = same_as_first,
-     .forward = kShare,
-     .rule = with_zeros_in(0b10, kPiecewise)},
-
-    {.name = "zeros_like",
-     .doc = "Zeros with x's shape and dtype.",
-     .tensorflow = "ZerosLike",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward = moves([](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); }),
-     .rule = none()},
-
-    {.name = "ones_like",
-     .doc = "Ones with x's shape and dtype.",
-     .tensorflow = "OnesLike",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward =
-         moves({[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
-                Outputs::own}),
-     .rule = none()},
-
-    {.name = "stop_gradient",
-     .doc = "A new tensor with the same values that no tape or accumulator tracks.",
-     .tensorflow = "StopGradient",
-     .args = {"x"},
-     .infer = same_as_first,
-     .forward = kShare,
-     .rule = none()},
-
-    {.name = "fill",
-     .doc = "A tensor of a given shape in which every element is value.",
-     .tensorflow = "Fill",
-     .args = {"value"},
-     .infer = infer_fill,
-     .forward = moves({[](const Call& c, std::span<Tensor> y) {
-                         take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]);
-                       },
-                       Outputs::own}),
-     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); }))},
-
-    {.name = "identity_n",
-     .doc = "New tensors with the same values, which share the inputs' memory.",
-     .tensorflow = "IdentityN",
-     .args = {"x"},
-     .infer = infer_all,
-     .forward = moves({[](const Call& c, std::span<Tensor> y) {
-                         for (int i = 0; i < c.x.size(); ++i)
-                           share_with(y[static_cast<std::size_t>(i)], c.x[i]);
-                       },
-                       Outputs::own}),
-     .rule = kEachItself},
+constexpr Op kReshape = {
+    .name = "reshape",
+    .doc = "The elements of x in row-major order with another shape, without a copy.",
+    .tensorflow = "Reshape",
+    .args = {"x"},
+    .infer = infer_reshape,
+    .forward = kShare,
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); }),
 };
 
+constexpr Op kExpandDims = {
+    .name = "expand_dims",
+    .doc = "x with axes of extent 1 inserted, without a copy.",
+    .tensorflow = "ExpandDims",
+    .args = {"x"},
+    .infer = infer_expand_dims,
+    .forward = kShare,
+    .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); }),
+};
+
+constexpr Op kSqueeze = {
+    .name = "squeeze",
+    .doc = "x with axes of extent 1 removed, without a copy.",
+    .tensorflow = "Squeeze",
+    .args = {"x"},
+    .infer = infer_squeeze,
+    .forward = kShare,
+    .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); }),
+};
+
+constexpr Op kTranspose = {
+    .name = "transpose",
+    .doc = "x with its axes permuted: axis i of the result is axis perm[i] of x.",
+    .tensorflow = "Transpose",
+    .args = {"x"},
+    .infer = infer_transpose,
+    .forward = moves({run_transpose, Outputs::own}),
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); }),
+};
+
+constexpr Op kReverse = {
+    .name = "reverse",
+    .doc = "The elements of x in reverse order along axes: y[i] = x[n - 1 - i].",
+    .tensorflow = "ReverseV2",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward = moves({run_reverse, Outputs::own}),
+    .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); }),
+};
+
+constexpr Op kBroadcastTo = {
+    .name = "broadcast_to",
+    .doc = "x broadcast to a given shape.",
+    .tensorflow = "BroadcastTo",
+    .args = {"x"},
+    .infer = infer_broadcast_to,
+    .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                        take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
+                      },
+                      Outputs::own}),
+    .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
+};
+
+constexpr Op kTile = {
+    .name = "tile",
+    .doc = "x repeated reps[i] times along axis i.",
+    .tensorflow = "Tile",
+    .args = {"x"},
+    .infer = infer_tile,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  take(c.x[0],
+                       kernels::tiled(c.x[0].shape(),
+                                      filled_in_front(c.attrs<TileAttrs>().reps, c.x[0].ndim(), 1)),
+                       y[0]);
+                },
+                Outputs::own},
+    .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
+};
+
+constexpr Op kOneHot = {
+    .name = "one_hot",
+    .doc = "1 at position indices[…] along a new last axis, 0 elsewhere.",
+    .tensorflow = "OneHot",
+    .args = {"indices"},
+    .infer = infer_one_hot,
+    .forward = run_one_hot,
+    .rule = none(),
+};
+
+constexpr Op kIdentity = {
+    .name = "identity",
+    .doc = "A new tensor with the same values, which shares x's memory.",
+    .tensorflow = "Identity",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward = kShare,
+    .rule = kIdentityRule,
+};
+
+constexpr Op kPiecewise = {
+    .name = "piecewise",
+    .doc =
+        "p, whose derivative in x is zeros of any order. Used by the gradients of maxima and of "
+        "branches.",
+    .args = {"p", "x"},
+    .infer = same_as_first,
+    .forward = kShare,
+    .rule = with_zeros_in(0b10, kPiecewiseRule),
+};
+
+constexpr Op kZerosLike = {
+    .name = "zeros_like",
+    .doc = "Zeros with x's shape and dtype.",
+    .tensorflow = "ZerosLike",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward = moves([](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); }),
+    .rule = none(),
+};
+
+constexpr Op kOnesLike = {
+    .name = "ones_like",
+    .doc = "Ones with x's shape and dtype.",
+    .tensorflow = "OnesLike",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward =
+        moves({[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
+               Outputs::own}),
+    .rule = none(),
+};
+
+constexpr Op kStopGradient = {
+    .name = "stop_gradient",
+    .doc = "A new tensor with the same values that no tape or accumulator tracks.",
+    .tensorflow = "StopGradient",
+    .args = {"x"},
+    .infer = same_as_first,
+    .forward = kShare,
+    .rule = none(),
+};
+
+constexpr Op kFill = {
+    .name = "fill",
+    .doc = "A tensor of a given shape in which every element is value.",
+    .tensorflow = "Fill",
+    .args = {"value"},
+    .infer = infer_fill,
+    .forward = moves(
+        {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]); },
+         Outputs::own}),
+    .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
+};
+
+constexpr Op kIdentityN = {
+    .name = "identity_n",
+    .doc = "New tensors with the same values, which share the inputs' memory.",
+    .tensorflow = "IdentityN",
+    .args = {"x"},
+    .infer = infer_all,
+    .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                        for (int i = 0; i < c.x.size(); ++i)
+                          share_with(y[static_cast<std::size_t>(i)], c.x[i]);
+                      },
+                      Outputs::own}),
+    .rule = kEachItself,
+};
+
+constexpr const Op* array_table[] = {&kReshape,     &kExpandDims, &kSqueeze,      &kTranspose, &kReverse,
+                                     &kBroadcastTo, &kTile,       &kOneHot,       &kIdentity,  &kPiecewise,
+                                     &kZerosLike,   &kOnesLike,   &kStopGradient, &kFill,      &kIdentityN};
+
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) {
-  return find(array_table, "reshape").with(ReshapeAttrs{axes, shape}, x);
+  return kReshape.with(ReshapeAttrs{axes, shape}, x);
 }
-Tensor expanded(const Tensor& x, const MaskAttrs& axes) {
-  return find(array_table, "expand_dims").with(axes, x);
-}
-Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return find(array_table, "squeeze").with(axes, x); }
-Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) {
-  return find(array_table, "transpose").with(attrs, x);
-}
-Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return find(array_table, "reverse").with(axes, x); }
+Tensor expanded(const Tensor& x, const MaskAttrs& axes) { return kExpandDims.with(axes, x); }
+Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return kSqueeze.with(axes, x); }
+Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) { return kTranspose.with(attrs, x); }
+Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return kReverse.with(axes, x); }
 
 }   // namespace
 
@@ -372,7 +400,7 @@ Tensor expand_dims(const Tensor& x, int axis) {
 }
 
 Tensor squeeze(const Tensor& x, const Axes& axes) {
-  if (!axes.all) return squeezed(x, {mask_of(find(array_table, "squeeze"), axes, x.ndim())});
+  if (!axes.all) return squeezed(x, {mask_of(kSqueeze, axes, x.ndim())});
   unsigned mask = 0;
   for (int d = 0; d < x.ndim(); ++d)
     mask = mask << 1 | (x.shape()[d] == 1);
@@ -395,44 +423,33 @@ Tensor transpose(const Tensor& x, const Axes& perm) {
   return transposed(x, attrs);
 }
 
-Tensor reverse(const Tensor& x, const Axes& axes) {
-  return reversed(x, {mask_of(find(array_table, "reverse"), axes, x.ndim())});
-}
-Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  return find(array_table, "broadcast_to").with(shape, x);
-}
+Tensor reverse(const Tensor& x, const Axes& axes) { return reversed(x, {mask_of(kReverse, axes, x.ndim())}); }
+Tensor broadcast_to(const Tensor& x, const Shape& shape) { return kBroadcastTo.with(shape, x); }
 
 Tensor tile(const Tensor& x, Ints counts) {
   const Shape reps(counts.span());
-  const Op& op = find(array_table, "tile");
-  if (reps.ndim() <= x.ndim()) return op.with(TileAttrs{reps}, x);
-  return op.with(TileAttrs{reps}, reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)));
+  if (reps.ndim() <= x.ndim()) return kTile.with(TileAttrs{reps}, x);
+  return kTile.with(TileAttrs{reps}, reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)));
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
-  return find(array_table, "one_hot").with(OneHotAttrs{depth, dtype}, indices);
+  return kOneHot.with(OneHotAttrs{depth, dtype}, indices);
 }
 Tensor piecewise_in(const Tensor& p, const Tensor& x) {
-  return tracked(x) ? find(array_table, "piecewise").execute({std::array{&p, &x}.data(), 2}) : p;
+  return tracked(x) ? kPiecewise.execute({std::array{&p, &x}.data(), 2}) : p;
 }
 Tensor zero_in(const Tensor& x) { return piecewise_in(zeros(x.shape(), x.dtype()), x); }
-Tensor identity(const Tensor& x) { return find(array_table, "identity").execute({std::array{&x}.data(), 1}); }
-Tensor stop_gradient(const Tensor& x) {
-  return find(array_table, "stop_gradient").execute({std::array{&x}.data(), 1});
-}
-Tensor zeros_like(const Tensor& x) {
-  return find(array_table, "zeros_like").execute({std::array{&x}.data(), 1});
-}
-Tensor ones_like(const Tensor& x) {
-  return find(array_table, "ones_like").execute({std::array{&x}.data(), 1});
-}
+Tensor identity(const Tensor& x) { return kIdentity.execute({std::array{&x}.data(), 1}); }
+Tensor stop_gradient(const Tensor& x) { return kStopGradient.execute({std::array{&x}.data(), 1}); }
+Tensor zeros_like(const Tensor& x) { return kZerosLike.execute({std::array{&x}.data(), 1}); }
+Tensor ones_like(const Tensor& x) { return kOnesLike.execute({std::array{&x}.data(), 1}); }
 
 std::vector<Tensor> identity_n(std::span<const Tensor> x) {
   if (x.empty()) return {};
-  return find(array_table, "identity_n").run(x);
+  return kIdentityN.run(x);
 }
 
-Tensor fill(const Shape& shape, const Tensor& value) { return find(array_table, "fill").with(shape, value); }
+Tensor fill(const Shape& shape, const Tensor& value) { return kFill.with(shape, value); }
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   const int ndim = static_cast<int>(x.size());
@@ -456,6 +473,6 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   return y;
 }
 
-std::span<const Op> array_ops() { return array_table; }
+std::span<const Op* const> array_ops() { return array_table; }
 
 }   // namespace tapedeck

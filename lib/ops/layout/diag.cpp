@@ -108,118 +108,134 @@ kernels::DiagonalRows main_diagonal(const Tensor& x) {
   return diagonals(0, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1], DiagonalAlign::right_left);
 }
 
-constexpr Op diag_table[] = {
-    {.name = "matrix_diag_part",
-     .doc = "Diagonals k of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h "
-            "is the highest k.",
-     .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
-     .args = {"x"},
-     .infer = infer_part,
-     .forward = moves(run_diagonals<kernels::take_diagonals>),
-     .rule = custom(
-         {},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = matrix(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = part(dx[0], c.attrs<DiagonalAttrs>().d);
-         })},
-
-    {.name = "matrix_diag",
-     .doc = "Matrices with rows as their diagonals k: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], "
-            "where h is the highest k; the adjoint of matrix_diag_part.",
-     .tensorflow = "MatrixDiag MatrixDiagV2 MatrixDiagV3",
-     .args = {"x"},
-     .infer = infer_matrix,
-     .forward = moves(run_diagonals<kernels::put_diagonals>),
-     .rule = custom(
-         {},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = part(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = matrix(dx[0], c.attrs<DiagonalAttrs>().d);
-         })},
-
-    {.name = "matrix_set_diag",
-     .doc = "Matrices with diagonals replaced by rows, in the layout of matrix_diag.",
-     .tensorflow = "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3",
-     .args = {"x", "diagonal"},
-     .infer = infer_set,
-     .forward = moves(run_set),
-     .rule = custom(
-         {},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
-           if (c.needs(0))
-             dx[0] = c.op.with(DiagonalAttrs{d, 0}, dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()));
-           if (c.needs(1)) dx[1] = part(dy, d);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const auto tangent = [&](int i) {
-             return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
-           };
-           dy[0] = c.op.with(c.attrs<DiagonalAttrs>(), tangent(0), tangent(1));
-         })},
-
-    {.name = "diag",
-     .doc = "x on the main diagonal of a tensor of twice the rank, 0 elsewhere: y[i…, i…] = x[i…].",
-     .tensorflow = "Diag",
-     .args = {"x"},
-     .infer = infer_diag,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       kernels::clear(y[0]);
-       kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
-     }),
-     .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); })},
-
-    {.name = "diag_part",
-     .doc = "The main diagonal of a tensor in which the first and the second half of the axes have the same "
-            "extents: y[i…] = x[i…, i…].",
-     .tensorflow = "DiagPart",
-     .args = {"x"},
-     .infer = infer_diag_part,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
-     }),
-     .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); })},
-
-    {.name = "trace",
-     .doc = "The sum of the main diagonal of each matrix: y = Σ x[…, i, i].",
-     .args = {"x"},
-     .infer = infer_trace,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1);
-                 },
-                 Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const kernels::DiagonalRows d = main_diagonal(c.x[0]);
-       return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
-     })},
-
-    {.name = "band_part",
-     .doc = "x where low ≤ column - row ≤ high, else 0, for matrices in the last two axes.",
-     .tensorflow = "MatrixBandPart BatchMatrixBandPart",
-     .args = {"x"},
-     .infer = infer_band,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
-     }),
-     .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); })},
+constexpr Op kMatrixDiagPart = {
+    .name = "matrix_diag_part",
+    .doc =
+        "Diagonals k of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h "
+        "is the highest k.",
+    .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
+    .args = {"x"},
+    .infer = infer_part,
+    .forward = moves(run_diagonals<kernels::take_diagonals>),
+    .rule = custom(
+        {},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = matrix(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = part(dx[0], c.attrs<DiagonalAttrs>().d);
+        }),
 };
 
+constexpr Op kMatrixDiag = {
+    .name = "matrix_diag",
+    .doc =
+        "Matrices with rows as their diagonals k: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], "
+        "where h is the highest k; the adjoint of matrix_diag_part.",
+    .tensorflow = "MatrixDiag MatrixDiagV2 MatrixDiagV3",
+    .args = {"x"},
+    .infer = infer_matrix,
+    .forward = moves(run_diagonals<kernels::put_diagonals>),
+    .rule = custom(
+        {},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = part(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = matrix(dx[0], c.attrs<DiagonalAttrs>().d);
+        }),
+};
+
+constexpr Op kMatrixSetDiag = {
+    .name = "matrix_set_diag",
+    .doc = "Matrices with diagonals replaced by rows, in the layout of matrix_diag.",
+    .tensorflow = "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3",
+    .args = {"x", "diagonal"},
+    .infer = infer_set,
+    .forward = moves(run_set),
+    .rule = custom(
+        {},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
+          if (c.needs(0))
+            dx[0] = c.op.with(DiagonalAttrs{d, 0}, dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()));
+          if (c.needs(1)) dx[1] = part(dy, d);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          const auto tangent = [&](int i) {
+            return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
+          };
+          dy[0] = c.op.with(c.attrs<DiagonalAttrs>(), tangent(0), tangent(1));
+        }),
+};
+
+constexpr Op kDiag = {
+    .name = "diag",
+    .doc = "x on the main diagonal of a tensor of twice the rank, 0 elsewhere: y[i…, i…] = x[i…].",
+    .tensorflow = "Diag",
+    .args = {"x"},
+    .infer = infer_diag,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      kernels::clear(y[0]);
+      kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
+    }),
+    .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); }),
+};
+
+constexpr Op kDiagPart = {
+    .name = "diag_part",
+    .doc =
+        "The main diagonal of a tensor in which the first and the second half of the axes have the same "
+        "extents: y[i…] = x[i…, i…].",
+    .tensorflow = "DiagPart",
+    .args = {"x"},
+    .infer = infer_diag_part,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
+    }),
+    .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); }),
+};
+
+constexpr Op kTrace = {
+    .name = "trace",
+    .doc = "The sum of the main diagonal of each matrix: y = Σ x[…, i, i].",
+    .args = {"x"},
+    .infer = infer_trace,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1);
+                },
+                Outputs::own},
+    .rule = linear([](const Call& c, const Tensor& dy) {
+      const kernels::DiagonalRows d = main_diagonal(c.x[0]);
+      return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
+    }),
+};
+
+constexpr Op kBandPart = {
+    .name = "band_part",
+    .doc = "x where low ≤ column - row ≤ high, else 0, for matrices in the last two axes.",
+    .tensorflow = "MatrixBandPart BatchMatrixBandPart",
+    .args = {"x"},
+    .infer = infer_band,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
+    }),
+    .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); }),
+};
+
+constexpr const Op* diag_table[] = {&kMatrixDiagPart, &kMatrixDiag, &kMatrixSetDiag, &kDiag,
+                                    &kDiagPart,       &kTrace,      &kBandPart};
+
 Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
-  return find(diag_table, "matrix_diag_part").with(DiagonalAttrs{d, padding}, x);
+  return kMatrixDiagPart.with(DiagonalAttrs{d, padding}, x);
 }
 Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
-  return find(diag_table, "matrix_diag").with(DiagonalAttrs{d, padding}, x);
+  return kMatrixDiag.with(DiagonalAttrs{d, padding}, x);
 }
-Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return find(diag_table, "diag").with(attrs, x); }
-Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) {
-  return find(diag_table, "diag_part").with(attrs, x);
-}
-Tensor band(const Tensor& x, const BandAttrs& attrs) { return find(diag_table, "band_part").with(attrs, x); }
+Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return kDiag.with(attrs, x); }
+Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) { return kDiagPart.with(attrs, x); }
+Tensor band(const Tensor& x, const BandAttrs& attrs) { return kBandPart.with(attrs, x); }
 
 void require_diagonals(std::string_view op, Diagonals k) {
   if (k.low > k.high)
@@ -249,7 +265,7 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
   if (x.ndim() < axes || (axes == 2 && x.shape()[x.ndim() - 2] != std::int64_t{k.high} - k.low + 1))
     throw_error<ShapeError>("matrix_diag: x needs a row for each diagonal from {} to {}: x is {}", k.low,
                             k.high, x.spec());
-  if (x.shape()[x.ndim() - 1] > kAll)
+  if (x.shape()[x.ndim() - 1] > kAllDiagonals)
     throw_error<ShapeError>("matrix_diag: too many elements: x is {}", x.spec());
   const std::int64_t n = x.shape()[x.ndim() - 1], least_rows = n - std::min(k.high, 0),
                      least_columns = n + std::max(k.low, 0);
@@ -265,8 +281,7 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
 }
 
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, DiagonalAlign align) {
-  return find(diag_table, "matrix_set_diag")
-      .with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
+  return kMatrixSetDiag.with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
 }
 
 Tensor diag(const Tensor& x) { return spread(x, {x.ndim()}); }
@@ -279,14 +294,14 @@ Tensor diag_part(const Tensor& x) {
 Tensor diagonal(const Tensor& x) {
   return part(x, diagonals_of("diagonal", x, 0, DiagonalAlign::right_left), 0);
 }
-Tensor trace(const Tensor& x) { return find(diag_table, "trace").execute({std::array{&x}.data(), 1}); }
+Tensor trace(const Tensor& x) { return kTrace.execute({std::array{&x}.data(), 1}); }
 
 Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) {
-  return band(x, {lower < 0 ? -kAll : -lower, upper < 0 ? kAll : upper});
+  return band(x, {lower < 0 ? -kAllDiagonals : -lower, upper < 0 ? kAllDiagonals : upper});
 }
-Tensor tril(const Tensor& x, std::int64_t k) { return band(x, {-kAll, k}); }
-Tensor triu(const Tensor& x, std::int64_t k) { return band(x, {k, kAll}); }
+Tensor tril(const Tensor& x, std::int64_t k) { return band(x, {-kAllDiagonals, k}); }
+Tensor triu(const Tensor& x, std::int64_t k) { return band(x, {k, kAllDiagonals}); }
 
-std::span<const Op> diag_ops() { return diag_table; }
+std::span<const Op* const> diag_ops() { return diag_table; }
 
 }   // namespace tapedeck

@@ -8,7 +8,7 @@
 
 namespace tapedeck {
 
-inline constexpr std::int64_t kAll =
+inline constexpr std::int64_t kAllDiagonals =
     std::numeric_limits<std::int64_t>::max() / 2;   // further than any diagonal
 
 // For matrices with these extents. A single diagonal is stored without an axis for the number of diagonals.

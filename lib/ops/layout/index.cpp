@@ -115,40 +115,50 @@ Gradient scatter_add_vjp(const Call& c, const Tensor& dy);
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy);
 Gradient scatter_nd_vjp(const Call& c, const Tensor& dy);
 
-constexpr Op index_table[] = {
-    {.name = "gather",
-     .doc = "Slices of x along an axis: y[…, k, …] = x[…, indices[k], …].",
-     .tensorflow = "Gather GatherV2 ResourceGather",
-     .args = {"x", "indices"},
-     .infer = infer_gather,
-     .forward = moves(run_gather),
-     .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10})},
-
-    {.name = "scatter_add",
-     .doc = "The adjoint of gather: zeros of a given shape, with y[…, indices[k], …] += x[…, k, …].",
-     .args = {"x", "indices"},
-     .infer = infer_scatter_add,
-     .forward = run_scatter_add,
-     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10})},
-
-    {.name = "gather_nd",
-     .doc = "Slices of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], "
-            "indices[k…, 1], …].",
-     .tensorflow = "GatherNd ResourceGatherNd",
-     .args = {"x", "indices"},
-     .infer = infer_gather_nd,
-     .forward = moves(run_gather_nd),
-     .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10})},
-
-    {.name = "scatter_nd",
-     .doc = "The adjoint of gather_nd: zeros of a given shape, with y[indices[k…, 0], indices[k…, 1], …] += "
-            "updates[k…, …].",
-     .tensorflow = "ScatterNd",
-     .args = {"updates", "indices"},
-     .infer = infer_scatter_nd,
-     .forward = run_scatter_nd,
-     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10})},
+constexpr Op kGather = {
+    .name = "gather",
+    .doc = "Slices of x along an axis: y[…, k, …] = x[…, indices[k], …].",
+    .tensorflow = "Gather GatherV2 ResourceGather",
+    .args = {"x", "indices"},
+    .infer = infer_gather,
+    .forward = moves(run_gather),
+    .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10}),
 };
+
+constexpr Op kScatterAdd = {
+    .name = "scatter_add",
+    .doc = "The adjoint of gather: zeros of a given shape, with y[…, indices[k], …] += x[…, k, …].",
+    .args = {"x", "indices"},
+    .infer = infer_scatter_add,
+    .forward = run_scatter_add,
+    .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10}),
+};
+
+constexpr Op kGatherNd = {
+    .name = "gather_nd",
+    .doc =
+        "Slices of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], "
+        "indices[k…, 1], …].",
+    .tensorflow = "GatherNd ResourceGatherNd",
+    .args = {"x", "indices"},
+    .infer = infer_gather_nd,
+    .forward = moves(run_gather_nd),
+    .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10}),
+};
+
+constexpr Op kScatterNd = {
+    .name = "scatter_nd",
+    .doc =
+        "The adjoint of gather_nd: zeros of a given shape, with y[indices[k…, 0], indices[k…, 1], …] += "
+        "updates[k…, …].",
+    .tensorflow = "ScatterNd",
+    .args = {"updates", "indices"},
+    .infer = infer_scatter_nd,
+    .forward = run_scatter_nd,
+    .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10}),
+};
+
+constexpr const Op* index_table[] = {&kGather, &kScatterAdd, &kGatherNd, &kScatterNd};
 
 // For an embedding: the gradient is IndexedSlices of the rows that were used. Stacked cotangents have no such
 // form and are summed into a dense gradient.
@@ -157,7 +167,7 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
   if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) {
     const Shape shape(x.shape().dims().last(static_cast<std::size_t>(batch ? axes : x.ndim())));
-    return find(index_table, "scatter_add").with(ScatterAttrs{shape, axis, batch}, dy, indices);
+    return kScatterAdd.with(ScatterAttrs{shape, axis, batch}, dy, indices);
   }
   return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})),
                        reshape(indices, {indices.size()}), x.shape()};
@@ -165,7 +175,7 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
 
 Gradient scatter_add_vjp(const Call& c, const Tensor& dy) {
   const auto& [shape, axis, batch] = c.attrs<ScatterAttrs>();
-  return find(index_table, "gather").with(GatherAttrs{axis, batch, shape.ndim()}, dy, c.x[1]);
+  return kGather.with(GatherAttrs{axis, batch, shape.ndim()}, dy, c.x[1]);
 }
 
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
@@ -180,37 +190,34 @@ Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) {
 }   // namespace
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
-  const Op& op = find(index_table, "gather");
-  return op.with(GatherAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()}, x, indices);
+  return kGather.with(GatherAttrs{checked_axis(kGather, axis, x.ndim()) - x.ndim()}, x, indices);
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) {
-  const Op& op = find(index_table, "gather");
-  const int at = checked_axis(op, axis, x.ndim());
+  const int at = checked_axis(kGather, axis, x.ndim());
   if (batch_dims < 0 || batch_dims > at || batch_dims > indices.ndim())
     throw_error<ShapeError>(
         "gather: batch_dims is {}; batch axes must precede axis {} and be axes of indices: x is {}, indices "
         "is {}",
         batch_dims, at, x.spec(), indices.spec());
-  return op.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
+  return kGather.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
-  const Op& op = find(index_table, "scatter_add");
-  const ScatterAttrs attrs{shape, checked_axis(op, axis, shape.ndim()) - shape.ndim()};
+  const ScatterAttrs attrs{shape, checked_axis(kScatterAdd, axis, shape.ndim()) - shape.ndim()};
   if (x.ndim() != shape.ndim() - 1 + indices.ndim())
     throw_error<ShapeError>(
         "scatter_add: x must have the axes of shape with axis {} replaced by those of indices: x is {}, "
         "indices is {}, shape is {}",
         axis, x.spec(), indices.spec(), shape);
-  return op.with(attrs, x, indices);
+  return kScatterAdd.with(attrs, x, indices);
 }
 
 Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes) {
-  return find(index_table, "gather_nd").with(GatherNdAttrs{axes}, x, indices);
+  return kGatherNd.with(GatherNdAttrs{axes}, x, indices);
 }
 Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape) {
-  return find(index_table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices);
+  return kScatterNd.with(ScatterNdAttrs{shape}, updates, indices);
 }
 Tensor gather_nd(const Tensor& x, const Tensor& indices) { return gather_positions(x, indices, x.ndim()); }
 
@@ -225,6 +232,6 @@ Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& sha
   return scatter_positions(updates, indices, shape);
 }
 
-std::span<const Op> index_ops() { return index_table; }
+std::span<const Op* const> index_ops() { return index_table; }
 
 }   // namespace tapedeck

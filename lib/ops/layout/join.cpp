@@ -171,45 +171,53 @@ void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin());
 }
 
-constexpr Op join_table[] = {
-    {.name = "concat",
-     .doc = "Tensors concatenated along an axis.",
-     .tensorflow = "Concat ConcatV2",
-     .args = {"a", "b"},
-     .infer = infer_concat,
-     .forward = moves(run_join),
-     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
-     .meaning = Meaning::rearrange},
-
-    {.name = "stack",
-     .doc = "Tensors of one shape joined along a new axis.",
-     .tensorflow = "Pack",
-     .args = {"a", "b"},
-     .infer = infer_stack,
-     .forward = moves(run_join),
-     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
-     .meaning = Meaning::rearrange},
-
-    {.name = "split",
-     .doc = "x split into parts along an axis.",
-     .tensorflow = "Split SplitV",
-     .args = {"x"},
-     .infer = infer_split,
-     .forward =
-         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
-                Outputs::own}),
-     .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp)))},
-
-    {.name = "unstack",
-     .doc = "The entries of x along an axis as separate tensors, without that axis.",
-     .tensorflow = "Unpack",
-     .args = {"x"},
-     .infer = infer_unstack,
-     .forward =
-         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
-                Outputs::own}),
-     .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp)))},
+constexpr Op kConcat = {
+    .name = "concat",
+    .doc = "Tensors concatenated along an axis.",
+    .tensorflow = "Concat ConcatV2",
+    .args = {"a", "b"},
+    .infer = infer_concat,
+    .forward = moves(run_join),
+    .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
+    .meaning = Meaning::rearrange,
 };
+
+constexpr Op kStack = {
+    .name = "stack",
+    .doc = "Tensors of one shape joined along a new axis.",
+    .tensorflow = "Pack",
+    .args = {"a", "b"},
+    .infer = infer_stack,
+    .forward = moves(run_join),
+    .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
+    .meaning = Meaning::rearrange,
+};
+
+constexpr Op kSplit = {
+    .name = "split",
+    .doc = "x split into parts along an axis.",
+    .tensorflow = "Split SplitV",
+    .args = {"x"},
+    .infer = infer_split,
+    .forward =
+        moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
+               Outputs::own}),
+    .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp))),
+};
+
+constexpr Op kUnstack = {
+    .name = "unstack",
+    .doc = "The entries of x along an axis as separate tensors, without that axis.",
+    .tensorflow = "Unpack",
+    .args = {"x"},
+    .infer = infer_unstack,
+    .forward =
+        moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
+               Outputs::own}),
+    .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp))),
+};
+
+constexpr const Op* join_table[] = {&kConcat, &kStack, &kSplit, &kUnstack};
 
 // The only input that needs a gradient, or -1.
 int only_wanted(const Call& c) {
@@ -238,7 +246,7 @@ void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
   SplitAttrs sizes{axis, {}};
   for (int i = 0; i < c.x.size(); ++i)
     sizes.sizes.push_back(extent(i));
-  std::ranges::move(find(join_table, "split").run({&dy, 1}, sizes), dx.begin());
+  std::ranges::move(kSplit.run({&dy, 1}, sizes), dx.begin());
 }
 
 void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -256,7 +264,7 @@ void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
     dx[static_cast<std::size_t>(only)] = strided_part_of(dy, part);
     return;
   }
-  std::ranges::move(find(join_table, "unstack").run({&dy, 1}, attrs), dx.begin());
+  std::ranges::move(kUnstack.run({&dy, 1}, attrs), dx.begin());
 }
 
 // Joins the gradients of the parts. Unused parts become zeros between used ones, and padding around them.
@@ -292,10 +300,10 @@ void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, s
 }
 
 void split_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  cut_vjp(c, find(join_table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx);
+  cut_vjp(c, kConcat, c.attrs<SplitAttrs>().axis, dys, dx);
 }
 void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  cut_vjp(c, find(join_table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx);
+  cut_vjp(c, kStack, c.attrs<AxisAttrs>().axis, dys, dx);
 }
 
 // concat or stack, after promotion to one dtype.
@@ -316,33 +324,30 @@ Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
 }   // namespace
 
 Tensor concat(std::span<const Tensor> x, int axis) {
-  const Op& op = find(join_table, "concat");
   if (x.empty()) throw ArgumentError("concat: no tensors");
   const int ndim = x.front().ndim();
-  return joined(op, x, checked_axis(op, axis, ndim) - ndim);
+  return joined(kConcat, x, checked_axis(kConcat, axis, ndim) - ndim);
 }
 
 Tensor stack(std::span<const Tensor> x, int axis) {
   if (x.empty()) throw ArgumentError("stack: no tensors");
   const int ndim = x.front().ndim() + 1;
-  return joined(find(join_table, "stack"), x, checked_position("stack", axis, ndim, x.front()) - ndim);
+  return joined(kStack, x, checked_position("stack", axis, ndim, x.front()) - ndim);
 }
 
 std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
-  const Op& op = find(join_table, "split");
-  const int at = checked_axis(op, axis, x.ndim());
+  const int at = checked_axis(kSplit, axis, x.ndim());
   if (parts < 1) throw_error<ArgumentError>("split: {} parts; use 1 or more", parts);
   const std::int64_t extent = x.shape()[at];
   if (extent % parts)
     throw_error<ShapeError>("split: axis {} of x, {}, does not fall into {} equal parts", at, x.spec(),
                             parts);
-  return op.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(static_cast<std::size_t>(parts),
-                                                                             extent / parts)});
+  return kSplit.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(
+                                                           static_cast<std::size_t>(parts), extent / parts)});
 }
 
 std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
-  const Op& op = find(join_table, "split");
-  const int at = checked_axis(op, axis, x.ndim());
+  const int at = checked_axis(kSplit, axis, x.ndim());
   if (sizes.empty()) throw ArgumentError("split: no sizes");
   SplitAttrs attrs{at - x.ndim(), {sizes.begin(), sizes.end()}};
   std::int64_t rest = x.shape()[at], *open = nullptr;
@@ -359,18 +364,17 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
     throw_error<ShapeError>("split: the sizes do not add up to axis {} of x: sizes are [{}], x is {}", at,
                             fmt::join(sizes, ","), x.spec());
   if (open) *open = rest;
-  return op.run({&x, 1}, attrs);
+  return kSplit.run({&x, 1}, attrs);
 }
 
 std::vector<Tensor> unstack(const Tensor& x, int axis) {
-  const Op& op = find(join_table, "unstack");
-  const int at = checked_axis(op, axis, x.ndim());
+  const int at = checked_axis(kUnstack, axis, x.ndim());
   if (x.shape()[at] == 0) return {};
   if (x.shape()[at] > std::numeric_limits<int>::max())
     throw_error<ShapeError>("unstack: axis {} of x, {}, has too many entries", at, x.spec());
-  return op.run({&x, 1}, AxisAttrs{at - x.ndim()});
+  return kUnstack.run({&x, 1}, AxisAttrs{at - x.ndim()});
 }
 
-std::span<const Op> join_ops() { return join_table; }
+std::span<const Op* const> join_ops() { return join_table; }
 
 }   // namespace tapedeck

@@ -49,26 +49,28 @@ SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
   return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
 }
 
-constexpr Op pad_table[] = {
-    {.name = "pad",
-     .doc = "x padded with zeros or another number; with zeros, the adjoint of slice.",
-     .tensorflow = "Pad PadV2",
-     .args = {"x"},
-     .infer = infer_pad,
-     .forward = moves(run_pad),
-     .rule = stacking_jvp(custom(
-         {},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
-         }))},
+constexpr Op kPad = {
+    .name = "pad",
+    .doc = "x padded with zeros or another number; with zeros, the adjoint of slice.",
+    .tensorflow = "Pad PadV2",
+    .args = {"x"},
+    .infer = infer_pad,
+    .forward = moves(run_pad),
+    .rule = stacking_jvp(custom(
+        {},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
+        })),
 };
+
+constexpr const Op* pad_table[] = {&kPad};
 
 }   // namespace
 
-Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(pad_table, "pad").with(padding, x); }
+Tensor padded(const Tensor& x, const PadAttrs& padding) { return kPad.with(padding, x); }
 
 Tensor pad(const Tensor& x, Ints before, Ints after, double value) {
   const PadAttrs padding = {Shape(before.span()), Shape(after.span()), value};
@@ -104,6 +106,6 @@ Tensor mirror_pad(const Tensor& x, Ints before_each, Ints after_each, Mirror mir
   return y;
 }
 
-std::span<const Op> pad_ops() { return pad_table; }
+std::span<const Op* const> pad_ops() { return pad_table; }
 
 }   // namespace tapedeck

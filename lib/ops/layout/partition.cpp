@@ -223,75 +223,88 @@ void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = c.op.execute(x, c.raw_attrs);
 }
 
-constexpr Op partition_table[] = {
-    {.name = "boolean_mask",
-     .doc = "The entries of x where mask is true, in order; mask has the shape of the first axes of x.",
-     .args = {"x", "mask"},
-     .infer = infer_mask,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       kernels::boolean_mask(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
-     }),
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
-
-    {.name = "boolean_put",
-     .doc = "The adjoint of boolean_mask: the rows of x, in order, where mask is true, and zeros elsewhere.",
-     .args = {"x", "mask"},
-     .infer = infer_put,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       kernels::boolean_mask_adjoint(c.x[0], c.x[1], around_mask(c, y[0]), y[0]);
-     }),
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
-
-    {.name = "dynamic_partition",
-     .doc = "The rows of x partitioned by number: part j has the rows x[i, …] with partitions[i] = j, in "
-            "order.",
-     .tensorflow = "DynamicPartition",
-     .args = {"x", "partitions"},
-     .infer = infer_partition,
-     .forward = moves(run_partition),
-     .rule =
-         custom({.x = 0b10}, partition_vjp,
-                [](const Call& c, Refs dx, std::span<Tensor> dy) {
-                  std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
-                })},
-
-    {.name = "partition_places",
-     .doc = "Where dynamic_partition moves each row: its position in the concatenation of the parts.",
-     .args = {"partitions"},
-     .infer = infer_places,
-     .forward = run_partition_places,
-     .rule = none()},
-
-    {.name = "stitch_places",
-     .doc = "Where dynamic_stitch places each row: its index, or -1 if a later row has the same.",
-     .args = {"indices"},
-     .infer = infer_stitch_places,
-     .forward = run_stitch_places,
-     .rule = none()},
-
-    {.name = "dynamic_stitch",
-     .doc = "Rows placed by index: y[indices[m][i], …] = x[m][i, …]. The last row is kept if an index occurs "
-            "several times.",
-     .tensorflow = "DynamicStitch ParallelDynamicStitch",
-     .args = {"indices", "x"},
-     .infer = infer_stitch,
-     .forward = moves(run_stitch),
-     .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp)},
+constexpr Op kBooleanMask = {
+    .name = "boolean_mask",
+    .doc = "The entries of x where mask is true, in order; mask has the shape of the first axes of x.",
+    .args = {"x", "mask"},
+    .infer = infer_mask,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      kernels::boolean_mask(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
+    }),
+    .rule = linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
 };
 
+constexpr Op kBooleanPut = {
+    .name = "boolean_put",
+    .doc = "The adjoint of boolean_mask: the rows of x, in order, where mask is true, and zeros elsewhere.",
+    .args = {"x", "mask"},
+    .infer = infer_put,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      kernels::boolean_mask_adjoint(c.x[0], c.x[1], around_mask(c, y[0]), y[0]);
+    }),
+    .rule =
+        linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
+};
+
+constexpr Op kDynamicPartition = {
+    .name = "dynamic_partition",
+    .doc =
+        "The rows of x partitioned by number: part j has the rows x[i, …] with partitions[i] = j, in "
+        "order.",
+    .tensorflow = "DynamicPartition",
+    .args = {"x", "partitions"},
+    .infer = infer_partition,
+    .forward = moves(run_partition),
+    .rule = custom({.x = 0b10}, partition_vjp,
+                   [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                     std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
+                   }),
+};
+
+constexpr Op kPartitionPlaces = {
+    .name = "partition_places",
+    .doc = "Where dynamic_partition moves each row: its position in the concatenation of the parts.",
+    .args = {"partitions"},
+    .infer = infer_places,
+    .forward = run_partition_places,
+    .rule = none(),
+};
+
+constexpr Op kStitchPlaces = {
+    .name = "stitch_places",
+    .doc = "Where dynamic_stitch places each row: its index, or -1 if a later row has the same.",
+    .args = {"indices"},
+    .infer = infer_stitch_places,
+    .forward = run_stitch_places,
+    .rule = none(),
+};
+
+constexpr Op kDynamicStitch = {
+    .name = "dynamic_stitch",
+    .doc =
+        "Rows placed by index: y[indices[m][i], …] = x[m][i, …]. The last row is kept if an index occurs "
+        "several times.",
+    .tensorflow = "DynamicStitch ParallelDynamicStitch",
+    .args = {"indices", "x"},
+    .infer = infer_stitch,
+    .forward = moves(run_stitch),
+    .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp),
+};
+
+constexpr const Op* partition_table[] = {&kBooleanMask,     &kBooleanPut,   &kDynamicPartition,
+                                         &kPartitionPlaces, &kStitchPlaces, &kDynamicStitch};
+
 Tensor partition_places(const Tensor& partitions, int count) {
-  return find(partition_table, "partition_places").with(CountOfPartsAttrs{count}, partitions);
+  return kPartitionPlaces.with(CountOfPartsAttrs{count}, partitions);
 }
 std::vector<Tensor> stitch_places(std::span<const Tensor> indices, std::int64_t places) {
-  return find(partition_table, "stitch_places").run(indices, PlacesAttrs{places});
+  return kStitchPlaces.run(indices, PlacesAttrs{places});
 }
 Tensor masked(const Tensor& x, const Tensor& mask, int rest) {
-  return find(partition_table, "boolean_mask").with(RowAttrs{rest}, x, mask);
+  return kBooleanMask.with(RowAttrs{rest}, x, mask);
 }
 Tensor put(const Tensor& x, const Tensor& mask, int rest) {
-  return find(partition_table, "boolean_put").with(RowAttrs{rest}, x, mask);
+  return kBooleanPut.with(RowAttrs{rest}, x, mask);
 }
 
 }   // namespace
@@ -299,8 +312,8 @@ Tensor put(const Tensor& x, const Tensor& mask, int rest) {
 Tensor boolean_mask(const Tensor& x, const Tensor& mask) { return masked(x, mask, x.ndim() - mask.ndim()); }
 
 std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count) {
-  return find(partition_table, "dynamic_partition")
-      .run(std::vector<Tensor>{x, partitions}, PartAttrs{x.ndim() - partitions.ndim(), count});
+  return kDynamicPartition.run(std::vector<Tensor>{x, partitions},
+                               PartAttrs{x.ndim() - partitions.ndim(), count});
 }
 
 Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x) {
@@ -310,9 +323,9 @@ Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x
   std::vector<Tensor> pairs;
   for (std::size_t m = 0; m < x.size(); ++m)
     pairs.insert(pairs.end(), {indices[m], x[m]});
-  return find(partition_table, "dynamic_stitch").execute(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
+  return kDynamicStitch.execute(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
 }
 
-std::span<const Op> partition_ops() { return partition_table; }
+std::span<const Op* const> partition_ops() { return partition_table; }
 
 }   // namespace tapedeck

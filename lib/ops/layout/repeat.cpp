@@ -122,51 +122,58 @@ void run_roll(const Call& c, std::span<Tensor> y) {
   kernels::copy_runs(c.x[0], {begin, row}, y[0], {0, row}, view.before, end);
 }
 
-constexpr Op repeat_table[] = {
-    {.name = "roll",
-     .doc = "Entries of x rotated along an axis, so that those shifted past the end reappear at the start: "
-            "y[…, (i + by) mod n, …] = x[…, i, …].",
-     .tensorflow = "Roll",
-     .args = {"x"},
-     .infer = infer_roll,
-     .forward = moves(run_roll),
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const auto& [axis, by] = c.attrs<RollAttrs>();
-       return rolled(dy, {axis, c.x[0].shape()[c.x[0].ndim() + axis] - by});
-     })},
-
-    {.name = "repeat",
-     .doc = "Each entry of x along an axis repeated several times in succession.",
-     .args = {"x"},
-     .infer = infer_repeat,
-     .forward = moves({run_repeat, Outputs::own}),
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_repeats(c, dy); })},
-
-    {.name = "reverse_sequence",
-     .doc = "For each entry b along one axis, the first lengths[b] entries along another axis in reverse "
-            "order.",
-     .tensorflow = "ReverseSequence",
-     .args = {"x", "lengths"},
-     .infer = infer_sequence,
-     .forward = moves(run_sequence),
-     .rule = linear([](const Call& c,
-                       const Tensor& dy) { return reverse_by_length(dy, c.x[1], c.attrs<SequenceAttrs>()); },
-                    {.x = 0b10})},
-
+constexpr Op kRoll = {
+    .name = "roll",
+    .doc =
+        "Entries of x rotated along an axis, so that those shifted past the end reappear at the start: "
+        "y[…, (i + by) mod n, …] = x[…, i, …].",
+    .tensorflow = "Roll",
+    .args = {"x"},
+    .infer = infer_roll,
+    .forward = moves(run_roll),
+    .rule = linear([](const Call& c, const Tensor& dy) {
+      const auto& [axis, by] = c.attrs<RollAttrs>();
+      return rolled(dy, {axis, c.x[0].shape()[c.x[0].ndim() + axis] - by});
+    }),
 };
 
+constexpr Op kRepeat = {
+    .name = "repeat",
+    .doc = "Each entry of x along an axis repeated several times in succession.",
+    .args = {"x"},
+    .infer = infer_repeat,
+    .forward = moves({run_repeat, Outputs::own}),
+    .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_repeats(c, dy); }),
+};
+
+constexpr Op kReverseSequence = {
+    .name = "reverse_sequence",
+    .doc =
+        "For each entry b along one axis, the first lengths[b] entries along another axis in reverse "
+        "order.",
+    .tensorflow = "ReverseSequence",
+    .args = {"x", "lengths"},
+    .infer = infer_sequence,
+    .forward = moves(run_sequence),
+    .rule = linear([](const Call& c,
+                      const Tensor& dy) { return reverse_by_length(dy, c.x[1], c.attrs<SequenceAttrs>()); },
+                   {.x = 0b10}),
+};
+
+constexpr const Op* repeat_table[] = {&kRoll, &kRepeat, &kReverseSequence};
+
 Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) {
-  return find(repeat_table, "reverse_sequence").with(axes, x, lengths);
+  return kReverseSequence.with(axes, x, lengths);
 }
 
-Tensor rolled(const Tensor& x, const RollAttrs& a) { return find(repeat_table, "roll").with(a, x); }
+Tensor rolled(const Tensor& x, const RollAttrs& a) { return kRoll.with(a, x); }
 
 // The given axes, from 0.
 std::vector<int> axes_to_roll(const Tensor& x, const Axes& axes) {
   std::vector<int> list(axes.all ? static_cast<std::size_t>(x.ndim()) : 0);
   std::iota(list.begin(), list.end(), 0);
   for (const int axis : axes.list)
-    list.push_back(checked_axis(find(repeat_table, "roll"), axis, x.ndim()));
+    list.push_back(checked_axis(kRoll, axis, x.ndim()));
   return list;
 }
 
@@ -193,25 +200,22 @@ Tensor roll(const Tensor& x, Ints shifts, const Axes& axes) {
 }
 
 Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
-  const Op& op = find(repeat_table, "repeat");
-  return op.with(RepeatAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), count, {}}, x);
+  return kRepeat.with(RepeatAttrs{checked_axis(kRepeat, axis, x.ndim()) - x.ndim(), count, {}}, x);
 }
 
 Tensor repeat(const Tensor& x, Ints counts, int axis) {
-  const Op& op = find(repeat_table, "repeat");
-  const int at = checked_axis(op, axis, x.ndim());
+  const int at = checked_axis(kRepeat, axis, x.ndim());
   if (counts.empty() && x.shape()[at])
     throw_error<ShapeError>("repeat: 0 counts for axis {} of x, {}", at, x.spec());
-  return op.with(RepeatAttrs{at - x.ndim(), 0, {counts.begin(), counts.end()}}, x);
+  return kRepeat.with(RepeatAttrs{at - x.ndim(), 0, {counts.begin(), counts.end()}}, x);
 }
 
 Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis) {
-  const Op& op = find(repeat_table, "reverse_sequence");
   return reverse_by_length(x, lengths,
-                           {checked_axis(op, sequence_axis, x.ndim()) - x.ndim(),
-                            checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
+                           {checked_axis(kReverseSequence, sequence_axis, x.ndim()) - x.ndim(),
+                            checked_axis(kReverseSequence, batch_axis, x.ndim()) - x.ndim()});
 }
 
-std::span<const Op> repeat_ops() { return repeat_table; }
+std::span<const Op* const> repeat_ops() { return repeat_table; }
 
 }   // namespace tapedeck

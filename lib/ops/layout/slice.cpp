@@ -109,101 +109,110 @@ template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Par
   return rule;
 }
 
-constexpr Op slice_table[] = {
-    {.name = "slice",
-     .doc = "The part of x that starts at begin and has extents size.",
-     .tensorflow = "Slice",
-     .args = {"x"},
-     .infer = infer_slice,
-     .forward = moves({run_slice, Outputs::own}),
-     .rule = of_part(
-         [](const Call& c, const Tensor& dy) {
-           return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()));
-         },
-         [](const Call& c) { return strided(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()); })},
-
-    {.name = "strided_slice",
-     .doc = "The elements of x that slices select: begin:end:stride, or an index, along each axis.",
-     .tensorflow = "StridedSlice",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
-         },
-     .forward = moves({[](const Call& c, std::span<Tensor> y) {
-                         take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]);
-                       },
-                       Outputs::own}),
-     .rule =
-         of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); },
-                 [](const Call& c) { return c.attrs<StridedAttrs>(); })},
-
-    {.name = "strided_pad",
-     .doc = "Zeros with x at the positions that slices select; the adjoint of strided_slice.",
-     .tensorflow = "StridedSliceGrad",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole);
-         },
-     .forward = moves(run_strided_pad),
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
-     .meaning = Meaning::rearrange},
-
-    {.name = "strided_slice_update",
-     .doc = "x with the elements that slices select replaced by updates.",
-     .tensorflow = "TensorStridedSliceUpdate",
-     .args = {"x", "updates"},
-     .infer = infer_strided_update,
-     .forward = moves(run_strided_update),
-     .rule = custom(
-         {},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           const StridedAttrs& part = c.attrs<StridedAttrs>();
-           if (c.needs(0))
-             dx[0] = c.op.with(part, dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()));
-           if (c.needs(1)) dx[1] = strided_part_of(dy, part);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const auto tangent = [&](int i) {
-             return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
-           };
-           dy[0] = c.op.with(c.attrs<StridedAttrs>(), tangent(0), tangent(1));
-         }),
-     .meaning = Meaning::rearrange},
-
-    {.name = "strided_slice_add",
-     .doc = "x with updates added to the elements that slices select. Used to sum the gradients of several "
-            "slices in one tensor.",
-     .args = {"x", "updates"},
-     .infer = infer_strided_add,
-     .forward = {run_strided_add, Outputs::may_overwrite},
-     .rule = stacking_jvp(custom(
-         {},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           if (c.needs(0)) dx[0] = dy;
-           if (c.needs(1)) dx[1] = strided_part_of(dy, c.attrs<StridedAttrs>());
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const StridedAttrs& part = c.attrs<StridedAttrs>();
-           if (!dx[1].defined())
-             dy[0] = dx[0];
-           else
-             dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
-         })),
-     .meaning = Meaning::add_part},
-
+constexpr Op kSlice = {
+    .name = "slice",
+    .doc = "The part of x that starts at begin and has extents size.",
+    .tensorflow = "Slice",
+    .args = {"x"},
+    .infer = infer_slice,
+    .forward = moves({run_slice, Outputs::own}),
+    .rule = of_part(
+        [](const Call& c, const Tensor& dy) {
+          return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()));
+        },
+        [](const Call& c) { return strided(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()); }),
 };
 
-Tensor strided_padded(const Tensor& x, const StridedAttrs& part) {
-  return find(slice_table, "strided_pad").with(part, x);
-}
+constexpr Op kStridedSlice = {
+    .name = "strided_slice",
+    .doc = "The elements of x that slices select: begin:end:stride, or an index, along each axis.",
+    .tensorflow = "StridedSlice",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
+        },
+    .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                        take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]);
+                      },
+                      Outputs::own}),
+    .rule =
+        of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); },
+                [](const Call& c) { return c.attrs<StridedAttrs>(); }),
+};
+
+constexpr Op kStridedPad = {
+    .name = "strided_pad",
+    .doc = "Zeros with x at the positions that slices select; the adjoint of strided_slice.",
+    .tensorflow = "StridedSliceGrad",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole);
+        },
+    .forward = moves(run_strided_pad),
+    .rule =
+        linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
+    .meaning = Meaning::rearrange,
+};
+
+constexpr Op kStridedSliceUpdate = {
+    .name = "strided_slice_update",
+    .doc = "x with the elements that slices select replaced by updates.",
+    .tensorflow = "TensorStridedSliceUpdate",
+    .args = {"x", "updates"},
+    .infer = infer_strided_update,
+    .forward = moves(run_strided_update),
+    .rule = custom(
+        {},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          const StridedAttrs& part = c.attrs<StridedAttrs>();
+          if (c.needs(0))
+            dx[0] = c.op.with(part, dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()));
+          if (c.needs(1)) dx[1] = strided_part_of(dy, part);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          const auto tangent = [&](int i) {
+            return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
+          };
+          dy[0] = c.op.with(c.attrs<StridedAttrs>(), tangent(0), tangent(1));
+        }),
+    .meaning = Meaning::rearrange,
+};
+
+constexpr Op kStridedSliceAdd = {
+    .name = "strided_slice_add",
+    .doc =
+        "x with updates added to the elements that slices select. Used to sum the gradients of several "
+        "slices in one tensor.",
+    .args = {"x", "updates"},
+    .infer = infer_strided_add,
+    .forward = {run_strided_add, Outputs::may_overwrite},
+    .rule = stacking_jvp(custom(
+        {},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          if (c.needs(0)) dx[0] = dy;
+          if (c.needs(1)) dx[1] = strided_part_of(dy, c.attrs<StridedAttrs>());
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          const StridedAttrs& part = c.attrs<StridedAttrs>();
+          if (!dx[1].defined())
+            dy[0] = dx[0];
+          else
+            dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
+        })),
+    .meaning = Meaning::add_part,
+};
+
+constexpr const Op* slice_table[] = {&kSlice, &kStridedSlice, &kStridedPad, &kStridedSliceUpdate,
+                                     &kStridedSliceAdd};
+
+Tensor strided_padded(const Tensor& x, const StridedAttrs& part) { return kStridedPad.with(part, x); }
 Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& updates) {
   const Tensor* refs[] = {&x, &updates};
-  return find(slice_table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
+  return kStridedSliceAdd.execute({refs, 2}, Attrs(part), 1);
 }
 
 // Collects what the slices select, axis by axis.
@@ -295,10 +304,8 @@ Tensor bracketed(const Tensor& x, const Tensor& at) {
 
 }   // namespace
 
-Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(slice_table, "slice").with(part, x); }
-Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) {
-  return find(slice_table, "strided_slice").with(part, x);
-}
+Tensor part_of(const Tensor& x, const SliceAttrs& part) { return kSlice.with(part, x); }
+Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) { return kStridedSlice.with(part, x); }
 
 void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
   if (a.ndim() != x.ndim() || b.ndim() != x.ndim())
@@ -327,10 +334,9 @@ Tensor Variable::operator[](const Slice& at) const { return bracketed(value(), {
 Tensor Variable::operator[](const Tensor& at) const { return bracketed(value(), at); }
 
 Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
-  return find(slice_table, "strided_slice_update")
-      .with(part_for("strided_slice_update", x, slices), x, updates);
+  return kStridedSliceUpdate.with(part_for("strided_slice_update", x, slices), x, updates);
 }
 
-std::span<const Op> slice_ops() { return slice_table; }
+std::span<const Op* const> slice_ops() { return slice_table; }
 
 }   // namespace tapedeck

@@ -167,63 +167,67 @@ void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x);
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x);
 
-constexpr Op space_to_batch_table[] = {
-    {.name = "space_to_batch_nd",
-     .doc = "Spatial axes, padded with zeros, are divided into blocks. The elements at one position of all "
-            "blocks form a separate batch entry.",
-     .tensorflow = "SpaceToBatch SpaceToBatchND",
-     .args = {"x"},
-     .infer = infer_space_to_batch,
-     .forward = moves({run_space_to_batch, Outputs::own}),
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); })},
-
-    {.name = "batch_to_space_nd",
-     .doc = "The inverse of space_to_batch_nd; finally, entries are cropped from both ends of the spatial "
-            "axes.",
-     .tensorflow = "BatchToSpace BatchToSpaceND",
-     .args = {"x"},
-     .infer = infer_batch_to_space,
-     .forward = moves({run_batch_to_space, Outputs::own}),
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); })},
-
-    {.name = "space_to_depth",
-     .doc = "Images in which each block of pixels becomes one pixel with more channels.",
-     .tensorflow = "SpaceToDepth",
-     .args = {"x"},
-     .infer = infer_space_to_depth,
-     .forward = moves({[](const Call& c, std::span<Tensor> y) {
-                         const Shape& out = y[0].shape();
-                         const std::int64_t block = c.attrs<DepthAttrs>().block;
-                         swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
-                       },
-                       Outputs::own}),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); })},
-
-    {.name = "depth_to_space",
-     .doc = "The inverse of space_to_depth.",
-     .tensorflow = "DepthToSpace",
-     .args = {"x"},
-     .infer = infer_depth_to_space,
-     .forward = moves({[](const Call& c, std::span<Tensor> y) {
-                         const Tensor& x = c.x[0];
-                         const std::int64_t block = c.attrs<DepthAttrs>().block;
-                         swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
-                       },
-                       Outputs::own}),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); })},
-
+constexpr Op kSpaceToBatchNd = {
+    .name = "space_to_batch_nd",
+    .doc =
+        "Spatial axes, padded with zeros, are divided into blocks. The elements at one position of all "
+        "blocks form a separate batch entry.",
+    .tensorflow = "SpaceToBatch SpaceToBatchND",
+    .args = {"x"},
+    .infer = infer_space_to_batch,
+    .forward = moves({run_space_to_batch, Outputs::own}),
+    .rule = linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
 };
 
-Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) {
-  return find(space_to_batch_table, "space_to_batch_nd").with(a, x);
-}
-Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) {
-  return find(space_to_batch_table, "batch_to_space_nd").with(a, x);
-}
+constexpr Op kBatchToSpaceNd = {
+    .name = "batch_to_space_nd",
+    .doc =
+        "The inverse of space_to_batch_nd; finally, entries are cropped from both ends of the spatial "
+        "axes.",
+    .tensorflow = "BatchToSpace BatchToSpaceND",
+    .args = {"x"},
+    .infer = infer_batch_to_space,
+    .forward = moves({run_batch_to_space, Outputs::own}),
+    .rule = linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
+};
+
+constexpr Op kSpaceToDepth = {
+    .name = "space_to_depth",
+    .doc = "Images in which each block of pixels becomes one pixel with more channels.",
+    .tensorflow = "SpaceToDepth",
+    .args = {"x"},
+    .infer = infer_space_to_depth,
+    .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                        const Shape& out = y[0].shape();
+                        const std::int64_t block = c.attrs<DepthAttrs>().block;
+                        swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
+                      },
+                      Outputs::own}),
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); }),
+};
+
+constexpr Op kDepthToSpace = {
+    .name = "depth_to_space",
+    .doc = "The inverse of space_to_depth.",
+    .tensorflow = "DepthToSpace",
+    .args = {"x"},
+    .infer = infer_depth_to_space,
+    .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                        const Tensor& x = c.x[0];
+                        const std::int64_t block = c.attrs<DepthAttrs>().block;
+                        swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
+                      },
+                      Outputs::own}),
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); }),
+};
+
+constexpr const Op* space_to_batch_table[] = {&kSpaceToBatchNd, &kBatchToSpaceNd, &kSpaceToDepth,
+                                              &kDepthToSpace};
+
+Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) { return kSpaceToBatchNd.with(a, x); }
+Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) { return kBatchToSpaceNd.with(a, x); }
 
 BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before,
                           const Shape& after) {
@@ -254,22 +258,16 @@ Tensor with_block(const Op& op, const Tensor& x, std::int64_t block) {
 }   // namespace
 
 Tensor space_to_batch_nd(const Tensor& x, Ints block, Ints before, Ints after) {
-  return space_to_batch(checked_blocks(find(space_to_batch_table, "space_to_batch_nd"), x,
-                                       Shape(block.span()), Shape(before.span()), Shape(after.span())),
-                        x);
+  return space_to_batch(
+      checked_blocks(kSpaceToBatchNd, x, Shape(block.span()), Shape(before.span()), Shape(after.span())), x);
 }
 Tensor batch_to_space_nd(const Tensor& x, Ints block, Ints before, Ints after) {
-  return batch_to_space(checked_blocks(find(space_to_batch_table, "batch_to_space_nd"), x,
-                                       Shape(block.span()), Shape(before.span()), Shape(after.span())),
-                        x);
+  return batch_to_space(
+      checked_blocks(kBatchToSpaceNd, x, Shape(block.span()), Shape(before.span()), Shape(after.span())), x);
 }
-Tensor space_to_depth(const Tensor& x, std::int64_t block) {
-  return with_block(find(space_to_batch_table, "space_to_depth"), x, block);
-}
-Tensor depth_to_space(const Tensor& x, std::int64_t block) {
-  return with_block(find(space_to_batch_table, "depth_to_space"), x, block);
-}
+Tensor space_to_depth(const Tensor& x, std::int64_t block) { return with_block(kSpaceToDepth, x, block); }
+Tensor depth_to_space(const Tensor& x, std::int64_t block) { return with_block(kDepthToSpace, x, block); }
 
-std::span<const Op> space_to_batch_ops() { return space_to_batch_table; }
+std::span<const Op* const> space_to_batch_ops() { return space_to_batch_table; }
 
 }   // namespace tapedeck

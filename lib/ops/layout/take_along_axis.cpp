@@ -55,51 +55,55 @@ void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view 
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis);
 
-constexpr Op take_along_axis_table[] = {
-    {.name = "take_along_axis",
-     .doc = "Single elements of x along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
-     .args = {"x", "indices"},
-     .infer = infer_take,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       run(c, kernels::take_along_axis, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
-     }),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) {
-           const auto& [axis, axes] = c.attrs<TakeAttrs>();
-           return add_along_axis(dy, c.x[1],
-                                 Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(axes))), axis);
-         },
-         {.x = 0b10})},
-
-    {.name = "add_along_axis",
-     .doc = "The adjoint of take_along_axis: zeros of a given shape, with y[…, indices[…, k, …], …] += x[…, "
-            "k, …].",
-     .args = {"x", "indices"},
-     .infer = infer_add,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           run(c, kernels::add_along_axis, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]);
-         },
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },
-                {.x = 0b10})},
+constexpr Op kTakeAlongAxis = {
+    .name = "take_along_axis",
+    .doc = "Single elements of x along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
+    .args = {"x", "indices"},
+    .infer = infer_take,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      run(c, kernels::take_along_axis, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
+    }),
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) {
+          const auto& [axis, axes] = c.attrs<TakeAttrs>();
+          return add_along_axis(dy, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(axes))),
+                                axis);
+        },
+        {.x = 0b10}),
 };
 
+constexpr Op kAddAlongAxis = {
+    .name = "add_along_axis",
+    .doc =
+        "The adjoint of take_along_axis: zeros of a given shape, with y[…, indices[…, k, …], …] += x[…, "
+        "k, …].",
+    .args = {"x", "indices"},
+    .infer = infer_add,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          run(c, kernels::add_along_axis, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]);
+        },
+    .rule = linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },
+                   {.x = 0b10}),
+};
+
+constexpr const Op* take_along_axis_table[] = {&kTakeAlongAxis, &kAddAlongAxis};
+
 Tensor take(const Tensor& x, const Tensor& indices, int axis) {
-  return find(take_along_axis_table, "take_along_axis").with(TakeAttrs{axis, indices.ndim()}, x, indices);
+  return kTakeAlongAxis.with(TakeAttrs{axis, indices.ndim()}, x, indices);
 }
 
 }   // namespace
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis) {
-  const Op& op = find(take_along_axis_table, "take_along_axis");
-  return op.with(TakeAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), x.ndim()}, x, indices);
+  return kTakeAlongAxis.with(TakeAttrs{checked_axis(kTakeAlongAxis, axis, x.ndim()) - x.ndim(), x.ndim()}, x,
+                             indices);
 }
 
 Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
-  return find(take_along_axis_table, "add_along_axis").with(AddAttrs{shape, axis}, x, indices);
+  return kAddAlongAxis.with(AddAttrs{shape, axis}, x, indices);
 }
 
-std::span<const Op> take_along_axis_ops() { return take_along_axis_table; }
+std::span<const Op* const> take_along_axis_ops() { return take_along_axis_table; }
 
 }   // namespace tapedeck

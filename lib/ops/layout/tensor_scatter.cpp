@@ -137,72 +137,89 @@ constexpr Rule kSharedByUpdates = custom(
       dy[0] = sum / chosen.count;
     });
 
-constexpr Op tensor_scatter_table[] = {
-    {.name = "tensor_scatter_update",
-     .doc = "x with updates written at positions: y[indices[k…]] = updates[k…]. The last update is kept if a "
-            "position occurs several times.",
-     .tensorflow = "TensorScatterUpdate",
-     .args = {"x", "indices", "updates"},
-     .infer = infer_into,
-     .forward = moves(
-         [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::last, y[0]); }),
-     .rule = kUpdated},
-
-    {.name = "kept_updates",
-     .doc = "The adjoint of tensor_scatter_update in its updates: y[k…] = x[indices[k…]], or 0 if a later "
-            "position is the same.",
-     .args = {"x", "indices"},
-     .infer = infer_kept,
-     .forward = moves(run_kept),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) {
-           const int axes = c.attrs<IntoAttrs>().axes, ndim = c.y[0].ndim();
-           const Shape& x = c.x[0].shape();
-           return updated(zeros(behind_extra(dy, ndim, x), dy.dtype()), c.x[1], dy, axes);
-         },
-         {.x = 0b10})},
-
-    {.name = "tensor_scatter_add",
-     .doc = "x with updates added at positions: y[indices[k…]] += updates[k…].",
-     .tensorflow = "TensorScatterAdd",
-     .args = {"x", "indices", "updates"},
-     .infer = infer_scattered_sum,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::sum, y[0]); },
-     .rule = kSummed<false>},
-
-    {.name = "tensor_scatter_sub",
-     .doc = "x with updates subtracted at positions: y[indices[k…]] -= updates[k…].",
-     .tensorflow = "TensorScatterSub",
-     .args = {"x", "indices", "updates"},
-     .infer = infer_scattered_sum,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::difference, y[0]); },
-     .rule = kSummed<true>},
-
-    {.name = "tensor_scatter_max",
-     .doc = "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal "
-            "elements share the gradient.",
-     .tensorflow = "TensorScatterMax",
-     .args = {"x", "indices", "updates"},
-     .infer = infer_scattered_extreme,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::max, y[0]); },
-     .rule = kSharedByUpdates},
-
-    {.name = "tensor_scatter_min",
-     .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal "
-            "elements share the gradient.",
-     .tensorflow = "TensorScatterMin",
-     .args = {"x", "indices", "updates"},
-     .infer = infer_scattered_extreme,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::min, y[0]); },
-     .rule = kSharedByUpdates},
+constexpr Op kTensorScatterUpdate = {
+    .name = "tensor_scatter_update",
+    .doc =
+        "x with updates written at positions: y[indices[k…]] = updates[k…]. The last update is kept if a "
+        "position occurs several times.",
+    .tensorflow = "TensorScatterUpdate",
+    .args = {"x", "indices", "updates"},
+    .infer = infer_into,
+    .forward =
+        moves([](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::last, y[0]); }),
+    .rule = kUpdated,
 };
 
+constexpr Op kKeptUpdates = {
+    .name = "kept_updates",
+    .doc =
+        "The adjoint of tensor_scatter_update in its updates: y[k…] = x[indices[k…]], or 0 if a later "
+        "position is the same.",
+    .args = {"x", "indices"},
+    .infer = infer_kept,
+    .forward = moves(run_kept),
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) {
+          const int axes = c.attrs<IntoAttrs>().axes, ndim = c.y[0].ndim();
+          const Shape& x = c.x[0].shape();
+          return updated(zeros(behind_extra(dy, ndim, x), dy.dtype()), c.x[1], dy, axes);
+        },
+        {.x = 0b10}),
+};
+
+constexpr Op kTensorScatterAdd = {
+    .name = "tensor_scatter_add",
+    .doc = "x with updates added at positions: y[indices[k…]] += updates[k…].",
+    .tensorflow = "TensorScatterAdd",
+    .args = {"x", "indices", "updates"},
+    .infer = infer_scattered_sum,
+    .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::sum, y[0]); },
+    .rule = kSummed<false>,
+};
+
+constexpr Op kTensorScatterSub = {
+    .name = "tensor_scatter_sub",
+    .doc = "x with updates subtracted at positions: y[indices[k…]] -= updates[k…].",
+    .tensorflow = "TensorScatterSub",
+    .args = {"x", "indices", "updates"},
+    .infer = infer_scattered_sum,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::difference, y[0]); },
+    .rule = kSummed<true>,
+};
+
+constexpr Op kTensorScatterMax = {
+    .name = "tensor_scatter_max",
+    .doc =
+        "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal "
+        "elements share the gradient.",
+    .tensorflow = "TensorScatterMax",
+    .args = {"x", "indices", "updates"},
+    .infer = infer_scattered_extreme,
+    .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::max, y[0]); },
+    .rule = kSharedByUpdates,
+};
+
+constexpr Op kTensorScatterMin = {
+    .name = "tensor_scatter_min",
+    .doc =
+        "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal "
+        "elements share the gradient.",
+    .tensorflow = "TensorScatterMin",
+    .args = {"x", "indices", "updates"},
+    .infer = infer_scattered_extreme,
+    .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::min, y[0]); },
+    .rule = kSharedByUpdates,
+};
+
+constexpr const Op* tensor_scatter_table[] = {&kTensorScatterUpdate, &kKeptUpdates,      &kTensorScatterAdd,
+                                              &kTensorScatterSub,    &kTensorScatterMax, &kTensorScatterMin};
+
 Tensor kept_updates(const Call& c, const Tensor& dy) {
-  return find(tensor_scatter_table, "kept_updates").with(c.attrs<IntoAttrs>(), dy, c.x[1]);
+  return kKeptUpdates.with(c.attrs<IntoAttrs>(), dy, c.x[1]);
 }
 Tensor updated(const Tensor& x, const Tensor& indices, const Tensor& updates, int axes) {
-  return find(tensor_scatter_table, "tensor_scatter_update").with(IntoAttrs{axes}, x, indices, updates);
+  return kTensorScatterUpdate.with(IntoAttrs{axes}, x, indices, updates);
 }
 
 Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) {
@@ -212,21 +229,21 @@ Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& 
 }   // namespace
 
 Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(tensor_scatter_table, "tensor_scatter_update"), x, indices, updates);
+  return into(kTensorScatterUpdate, x, indices, updates);
 }
 Tensor tensor_scatter_max(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(tensor_scatter_table, "tensor_scatter_max"), x, indices, updates);
+  return into(kTensorScatterMax, x, indices, updates);
 }
 Tensor tensor_scatter_min(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(tensor_scatter_table, "tensor_scatter_min"), x, indices, updates);
+  return into(kTensorScatterMin, x, indices, updates);
 }
 Tensor tensor_scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(tensor_scatter_table, "tensor_scatter_add"), x, indices, updates);
+  return into(kTensorScatterAdd, x, indices, updates);
 }
 Tensor tensor_scatter_sub(const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return into(find(tensor_scatter_table, "tensor_scatter_sub"), x, indices, updates);
+  return into(kTensorScatterSub, x, indices, updates);
 }
 
-std::span<const Op> tensor_scatter_ops() { return tensor_scatter_table; }
+std::span<const Op* const> tensor_scatter_ops() { return tensor_scatter_table; }
 
 }   // namespace tapedeck

@@ -76,66 +76,73 @@ void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
 }
 
-constexpr Op banded_table[] = {
-    {.name = "banded_triangular_solve",
-     .doc = "The y with a y = b, or aᵀ y = b if transposed, for a triangular band matrix a given by its "
-            "diagonals.",
-     .tensorflow = "BandedTriangularSolve",
-     .args = {"bands", "b"},
-     .infer = infer_bands,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto [lower, is_transposed] = c.attrs<TriangularSolveOptions>();
-           if (const kernels::Failure f =
-                   kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
-             throw_singular(c, f);
-         },
-     .rule = custom({.x = 1, .y = true}, banded_vjp)},
-
-    {.name = "tridiagonal_matmul",
-     .doc = "The product a x for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
-     .tensorflow = "TridiagonalMatMul",
-     .args = {"diagonals", "x"},
-     .infer = infer_tridiagonal,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::tridiagonal_matmul(c.x[0], c.x[1], y[0]); },
-     .rule = bilinear(
-         [](const Call& c, const Tensor& dy) { return sum_repeated(c, diagonals_of_product(dy, c.x[1]), 0); },
-         [](const Call& c, const Tensor& dy) {
-           return sum_repeated(c, tridiagonal_matmul(transposed_diagonals(c.x[0]), dy), 1);
-         })},
-
-    {.name = "tridiagonal_solve",
-     .doc = "The y with a y = b for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
-     .tensorflow = "TridiagonalSolve",
-     .args = {"diagonals", "b"},
-     .infer = infer_tridiagonal,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           if (const kernels::Failure f = kernels::tridiagonal_solve(c.x[0], c.x[1], y[0]))
-             throw_singular(c, f);
-         },
-     .rule = custom({.x = 1, .y = true},
-                    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                      const Tensor db =
-                          tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
-                      if (c.needs(0)) dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
-                      if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
-                    })},
+constexpr Op kBandedTriangularSolve = {
+    .name = "banded_triangular_solve",
+    .doc =
+        "The y with a y = b, or aᵀ y = b if transposed, for a triangular band matrix a given by its "
+        "diagonals.",
+    .tensorflow = "BandedTriangularSolve",
+    .args = {"bands", "b"},
+    .infer = infer_bands,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          const auto [lower, is_transposed] = c.attrs<TriangularSolveOptions>();
+          if (const kernels::Failure f =
+                  kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
+            throw_singular(c, f);
+        },
+    .rule = custom({.x = 1, .y = true}, banded_vjp),
 };
+
+constexpr Op kTridiagonalMatmul = {
+    .name = "tridiagonal_matmul",
+    .doc = "The product a x for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
+    .tensorflow = "TridiagonalMatMul",
+    .args = {"diagonals", "x"},
+    .infer = infer_tridiagonal,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::tridiagonal_matmul(c.x[0], c.x[1], y[0]); },
+    .rule = bilinear(
+        [](const Call& c, const Tensor& dy) { return sum_repeated(c, diagonals_of_product(dy, c.x[1]), 0); },
+        [](const Call& c, const Tensor& dy) {
+          return sum_repeated(c, tridiagonal_matmul(transposed_diagonals(c.x[0]), dy), 1);
+        }),
+};
+
+constexpr Op kTridiagonalSolve = {
+    .name = "tridiagonal_solve",
+    .doc = "The y with a y = b for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
+    .tensorflow = "TridiagonalSolve",
+    .args = {"diagonals", "b"},
+    .infer = infer_tridiagonal,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          if (const kernels::Failure f = kernels::tridiagonal_solve(c.x[0], c.x[1], y[0]))
+            throw_singular(c, f);
+        },
+    .rule = custom({.x = 1, .y = true},
+                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                     const Tensor db =
+                         tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
+                     if (c.needs(0)) dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
+                     if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+                   }),
+};
+
+constexpr const Op* banded_table[] = {&kBandedTriangularSolve, &kTridiagonalMatmul, &kTridiagonalSolve};
 
 }   // namespace
 
 Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, TriangularSolveOptions options) {
   const auto [p, q] = promoted(bands, b);
-  return find(banded_table, "banded_triangular_solve").with(options, p, q);
+  return kBandedTriangularSolve.with(options, p, q);
 }
 Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) {
-  return find(banded_table, "tridiagonal_matmul")(Operand(diagonals), Operand(x));
+  return kTridiagonalMatmul(Operand(diagonals), Operand(x));
 }
 Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b) {
-  return find(banded_table, "tridiagonal_solve")(Operand(diagonals), Operand(b));
+  return kTridiagonalSolve(Operand(diagonals), Operand(b));
 }
 
-std::span<const Op> banded_ops() { return banded_table; }
+std::span<const Op* const> banded_ops() { return banded_table; }
 
 }   // namespace tapedeck

@@ -17,26 +17,28 @@ Spec infer_cross(const Call& c) {
   return y;
 }
 
-constexpr Op cross_table[] = {
-    {.name = "cross",
-     .doc = "The cross product a × b along the last axis, which has 3 elements.",
-     .tensorflow = "Cross",
-     .args = {"a", "b"},
-     .infer = infer_cross,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   allocate_for(y[0]);
-                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
-                                  y[0]);
-                 },
-                 Outputs::own},
-     .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
-                      [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); })},
+constexpr Op kCross = {
+    .name = "cross",
+    .doc = "The cross product a × b along the last axis, which has 3 elements.",
+    .tensorflow = "Cross",
+    .args = {"a", "b"},
+    .infer = infer_cross,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  allocate_for(y[0]);
+                  kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
+                                 y[0]);
+                },
+                Outputs::own},
+    .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
+                     [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
 };
+
+constexpr const Op* cross_table[] = {&kCross};
 
 }   // namespace
 
-Tensor cross(Operand a, Operand b) { return find(cross_table, "cross")(a, b); }
+Tensor cross(Operand a, Operand b) { return kCross(a, b); }
 
-std::span<const Op> cross_ops() { return cross_table; }
+std::span<const Op* const> cross_ops() { return cross_table; }
 
 }   // namespace tapedeck

@@ -294,58 +294,73 @@ void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   }
 }
 
-constexpr Op decompositions_table[] = {
-    {.name = "lstsq",
-     .doc = "The y that minimizes |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a "
-            "aᴴ + l2)⁻¹ b, whichever system is smaller.",
-     .tensorflow = "MatrixSolveLs",
-     .args = {"a", "b"},
-     .infer = infer_lstsq,
-     .forward = {run_lstsq, Outputs::own},
-     .rule = custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp)},
-
-    {.name = "qr",
-     .doc = "The factorization x = q r, where q has orthonormal columns and r is upper triangular with a "
-            "real diagonal.",
-     .tensorflow = "Qr",
-     .args = {"x"},
-     .infer = infer_qr,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::qr(c.x[0], y[0], y[1]); },
-     .rule = custom({.x = 1, .y = true}, qr_vjp)},
-
-    {.name = "eigh",
-     .doc = "The eigendecomposition x = v diag(w) vᴴ of a symmetric or Hermitian matrix, of which only the "
-            "lower triangle is read; w ascends. The component of largest magnitude in each column of v is "
-            "positive.",
-     .tensorflow = "SelfAdjointEigV2",
-     .args = {"x"},
-     .infer = infer_eigh,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
-     .rule = accepting_none(custom({.y = true}, eigh_vjp))},
-
-    {.name = "svd",
-     .doc = "The singular value decomposition x = u diag(s) vh, where u has orthonormal columns and vh "
-            "orthonormal rows; s descends. The component of largest magnitude in each column of u is "
-            "positive.",
-     .tensorflow = "Svd",
-     .args = {"x"},
-     .infer = infer_svd,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
-     .rule = accepting_none(custom({.y = true}, svd_vjp))},
-
-    {.name = "pinv",
-     .doc = "The pseudoinverse of matrices; singular values of at most rcond times the largest are treated "
-            "as zero.",
-     .args = {"x"},
-     .infer = infer_pinv,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           require_convergence(c, kernels::pinv(c.x[0], c.attrs<Cutoff>().rcond, y[0]));
-         },
-     .rule = custom({.x = 1, .y = true}, pinv_vjp)},
+constexpr Op kLstsq = {
+    .name = "lstsq",
+    .doc =
+        "The y that minimizes |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a "
+        "aᴴ + l2)⁻¹ b, whichever system is smaller.",
+    .tensorflow = "MatrixSolveLs",
+    .args = {"a", "b"},
+    .infer = infer_lstsq,
+    .forward = {run_lstsq, Outputs::own},
+    .rule = custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp),
 };
+
+constexpr Op kQr = {
+    .name = "qr",
+    .doc =
+        "The factorization x = q r, where q has orthonormal columns and r is upper triangular with a "
+        "real diagonal.",
+    .tensorflow = "Qr",
+    .args = {"x"},
+    .infer = infer_qr,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::qr(c.x[0], y[0], y[1]); },
+    .rule = custom({.x = 1, .y = true}, qr_vjp),
+};
+
+constexpr Op kEigh = {
+    .name = "eigh",
+    .doc =
+        "The eigendecomposition x = v diag(w) vᴴ of a symmetric or Hermitian matrix, of which only the "
+        "lower triangle is read; w ascends. The component of largest magnitude in each column of v is "
+        "positive.",
+    .tensorflow = "SelfAdjointEigV2",
+    .args = {"x"},
+    .infer = infer_eigh,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
+    .rule = accepting_none(custom({.y = true}, eigh_vjp)),
+};
+
+constexpr Op kSvd = {
+    .name = "svd",
+    .doc =
+        "The singular value decomposition x = u diag(s) vh, where u has orthonormal columns and vh "
+        "orthonormal rows; s descends. The component of largest magnitude in each column of u is "
+        "positive.",
+    .tensorflow = "Svd",
+    .args = {"x"},
+    .infer = infer_svd,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
+    .rule = accepting_none(custom({.y = true}, svd_vjp)),
+};
+
+constexpr Op kPinv = {
+    .name = "pinv",
+    .doc =
+        "The pseudoinverse of matrices; singular values of at most rcond times the largest are treated "
+        "as zero.",
+    .args = {"x"},
+    .infer = infer_pinv,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          require_convergence(c, kernels::pinv(c.x[0], c.attrs<Cutoff>().rcond, y[0]));
+        },
+    .rule = custom({.x = 1, .y = true}, pinv_vjp),
+};
+
+constexpr const Op* decompositions_table[] = {&kLstsq, &kQr, &kEigh, &kSvd, &kPinv};
 
 Tensor with_zeros_below(const Tensor& x, std::int64_t rows) {
   Shape none, below;
@@ -364,16 +379,16 @@ Tensor with_weight_below(const Tensor& a, double l2) {
 }   // namespace
 
 Qr qr(const Tensor& x, QrOptions options) {
-  std::vector<Tensor> y = find(decompositions_table, "qr").run({&x, 1}, Full{options.full});
+  std::vector<Tensor> y = kQr.run({&x, 1}, Full{options.full});
   return {std::move(y[0]), std::move(y[1])};
 }
 Eigh eigh(const Tensor& x) {
-  std::vector<Tensor> y = find(decompositions_table, "eigh").run({&x, 1});
+  std::vector<Tensor> y = kEigh.run({&x, 1});
   return {std::move(y[0]), std::move(y[1])};
 }
 Tensor eigvalsh(const Tensor& x) { return eigh(x).values; }
 Svd svd(const Tensor& x, SvdOptions options) {
-  std::vector<Tensor> y = find(decompositions_table, "svd").run({&x, 1}, Full{options.full});
+  std::vector<Tensor> y = kSvd.run({&x, 1}, Full{options.full});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
 }
 Tensor svdvals(const Tensor& x) { return svd(x).s; }
@@ -381,19 +396,18 @@ Tensor svdvals(const Tensor& x) { return svd(x).s; }
 Tensor pinv(const Tensor& x, std::optional<double> rcond) {
   const double epsilon = real_of(computed_in(x.dtype())) == DType::f32 ? 0x1p-23 : 0x1p-52;
   const double largest = static_cast<double>(std::max(extent(x, 1), extent(x, 2)));
-  return find(decompositions_table, "pinv").with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
+  return kPinv.with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
 }
 
 Tensor lstsq(const Tensor& a, const Tensor& b, const LstsqOptions& options) {
-  const Op& op = find(decompositions_table, "lstsq");
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
-  if (options.fast) return op.with(Ridge{options.l2}, a, b);
+  if (options.fast) return kLstsq.with(Ridge{options.l2}, a, b);
   const Tensor* x[] = {&a, &b};
-  op.infer.one({.op = op, .x = {x, 2}});   // the same checks as the op's
+  kLstsq.infer.one({.op = kLstsq, .x = {x, 2}});   // the same checks as the op's
   if (options.l2 == 0) return matmul(pinv(a), b);
   return matmul(pinv(with_weight_below(a, options.l2)), with_zeros_below(b, extent(a, 1)));
 }
 
-std::span<const Op> decompositions_ops() { return decompositions_table; }
+std::span<const Op* const> decompositions_ops() { return decompositions_table; }
 
 }   // namespace tapedeck

@@ -51,27 +51,30 @@ void eig_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[1] = matmul(v, s) - v * as_row(sum(adjoint(at_largest(v)) * s, -2));
 }
 
-constexpr Op eig_table[] = {
-    {.name = "eig",
-     .doc = "Eigenvalues and eigenvectors, both complex: x vectors = vectors diag(values), where the "
-            "component of largest magnitude of each vector is 1. The gradient omits terms from pairs of "
-            "equal eigenvalues.",
-     .tensorflow = "Eig",
-     .args = {"x"},
-     .infer = infer_eig,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { require_convergence(c, kernels::eig(c.x[0], y[0], y[1])); },
-     .rule = accepting_none(custom({.y = true}, eig_vjp, eig_jvp))},
+constexpr Op kEig = {
+    .name = "eig",
+    .doc =
+        "Eigenvalues and eigenvectors, both complex: x vectors = vectors diag(values), where the "
+        "component of largest magnitude of each vector is 1. The gradient omits terms from pairs of "
+        "equal eigenvalues.",
+    .tensorflow = "Eig",
+    .args = {"x"},
+    .infer = infer_eig,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { require_convergence(c, kernels::eig(c.x[0], y[0], y[1])); },
+    .rule = accepting_none(custom({.y = true}, eig_vjp, eig_jvp)),
 };
+
+constexpr const Op* eig_table[] = {&kEig};
 
 }   // namespace
 
 Eig eig(const Tensor& x) {
-  const std::vector<Tensor> y = find(eig_table, "eig").run({&x, 1});
+  const std::vector<Tensor> y = kEig.run({&x, 1});
   return {y[0], y[1] / euclidean_norm(abs(y[1]), -2, {.keepdims = true})};
 }
-Tensor eigvals(const Tensor& x) { return find(eig_table, "eig").run({&x, 1})[0]; }
+Tensor eigvals(const Tensor& x) { return kEig.run({&x, 1})[0]; }
 
-std::span<const Op> eig_ops() { return eig_table; }
+std::span<const Op* const> eig_ops() { return eig_table; }
 
 }   // namespace tapedeck

@@ -397,23 +397,25 @@ constexpr Rule kProduct = [] {
   return rule;
 }();
 
-constexpr Op einsum_table[] = {
-    {.name = "einsum",
-     .doc = "The product of the operands, summed over the labels missing from the output, as in "
-            "\"ij,jk->ik\".",
-     .tensorflow = "Einsum",
-     .args = {"x"},
-     .infer = infer_einsum,
-     .forward = {run_einsum, Outputs::own},
-     .rule = kProduct},
+constexpr Op kEinsum = {
+    .name = "einsum",
+    .doc =
+        "The product of the operands, summed over the labels missing from the output, as in "
+        "\"ij,jk->ik\".",
+    .tensorflow = "Einsum",
+    .args = {"x"},
+    .infer = infer_einsum,
+    .forward = {run_einsum, Outputs::own},
+    .rule = kProduct,
 };
+
+constexpr const Op* einsum_table[] = {&kEinsum};
 
 // Runs the op on one pair, in their promoted dtype.
 Term multiplied(const Term& a, const Term& b, const Labels& wanted) {
   const DType dtype = promote(a.x.dtype(), b.x.dtype());
   const auto as = [&](const Tensor& x) { return x.dtype() == dtype ? x : astype(x, dtype); };
-  return {find(einsum_table, "einsum").with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)),
-          wanted};
+  return {kEinsum.with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)), wanted};
 }
 
 }   // namespace
@@ -425,7 +427,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   for (Term& t : terms)
     take_diagonals(t);
   Term y = terms[0];
-  if (terms.size() == 1) return find(einsum_table, "einsum").with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
+  if (terms.size() == 1) return kEinsum.with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
   for (std::size_t i = 1; i < terms.size(); ++i) {
     Labels wanted;   // in the order of the output, then of later operands
     const auto add = [&](const Labels& some) {
@@ -479,6 +481,6 @@ Tensor outer(const Tensor& a, const Tensor& b) {
   return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
 }
 
-std::span<const Op> einsum_ops() { return einsum_table; }
+std::span<const Op* const> einsum_ops() { return einsum_table; }
 
 }   // namespace tapedeck

@@ -41,7 +41,7 @@ void run_fft(const Call& c, std::span<Tensor> y) {
   kernels::fft_along(c.x[0], 0, axes, inverse, inverse ? 1 / elements_along(c.x[0].shape(), axes) : 1, y[0]);
 }
 /// The matrix of the transform is n times the conjugate of the inverse transform's; both are symmetric.
-constexpr Rule kFft = linear([](const Call& c, const Tensor& dy) {
+constexpr Rule kFftRule = linear([](const Call& c, const Tensor& dy) {
   const auto [axes, inverse] = c.attrs<FftAttrs>();
   const double n = elements_along(c.x[0].shape(), axes);
   return transform(dy, {axes, !inverse}) * (inverse ? 1 / n : n);
@@ -98,13 +98,13 @@ Tensor weighted(const Tensor& z, std::int64_t n, double middle, double scale = 1
 }
 /// Only the first n / 2 + 1 of n entries are returned, and the gradient of a real x is real: half of each
 /// entry comes back as its conjugate.
-constexpr Rule kRfft = linear([](const Call& c, const Tensor& dy) {
+constexpr Rule kRfftRule = linear([](const Call& c, const Tensor& dy) {
   const int axes = c.attrs<RealFftAttrs>().axes;
   const Shape& x = c.x[0].shape();
   const std::int64_t n = x[x.ndim() - 1];
   return real_inverse(weighted(dy, n, 0.5), {axes, n}) * elements_along(x, axes);
 });
-constexpr Rule kIrfft = linear([](const Call& c, const Tensor& dy) {
+constexpr Rule kIrfftRule = linear([](const Call& c, const Tensor& dy) {
   const auto [axes, n] = c.attrs<RealFftAttrs>();
   const std::int64_t kept = n / 2 + 1;
   const double count =
@@ -112,121 +112,145 @@ constexpr Rule kIrfft = linear([](const Call& c, const Tensor& dy) {
   return weighted(real_transform(dy, axes), n, 2, count);
 });
 
-constexpr Op fft_table[] = {
-    {.name = "fft",
-     .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last axis.",
-     .tensorflow = "FFT",
-     .args = {"x"},
-     .infer = infer_fft,
-     .forward = run_fft,
-     .rule = kFft},
-
-    {.name = "ifft",
-     .doc = "The inverse of fft, Σ x[j] exp(2πi jk / n) / n along the last axis.",
-     .tensorflow = "IFFT",
-     .args = {"x"},
-     .infer = infer_fft,
-     .forward = run_fft,
-     .rule = kFft},
-
-    {.name = "fft2d",
-     .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last two axes.",
-     .tensorflow = "FFT2D",
-     .args = {"x"},
-     .infer = infer_fft,
-     .forward = run_fft,
-     .rule = kFft},
-
-    {.name = "ifft2d",
-     .doc = "The inverse of fft2d, Σ x[j] exp(2πi jk / n) / n along the last two axes.",
-     .tensorflow = "IFFT2D",
-     .args = {"x"},
-     .infer = infer_fft,
-     .forward = run_fft,
-     .rule = kFft},
-
-    {.name = "fft3d",
-     .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last three axes.",
-     .tensorflow = "FFT3D",
-     .args = {"x"},
-     .infer = infer_fft,
-     .forward = run_fft,
-     .rule = kFft},
-
-    {.name = "ifft3d",
-     .doc = "The inverse of fft3d, Σ x[j] exp(2πi jk / n) / n along the last three axes.",
-     .tensorflow = "IFFT3D",
-     .args = {"x"},
-     .infer = infer_fft,
-     .forward = run_fft,
-     .rule = kFft},
-
-    {.name = "rfft",
-     .doc = "The Fourier transform of real numbers along the last axis, of which the first n / 2 + 1 entries "
-            "are kept.",
-     .tensorflow = "RFFT",
-     .args = {"x"},
-     .infer = infer_rfft,
-     .forward = run_rfft,
-     .rule = kRfft},
-
-    {.name = "irfft",
-     .doc = "The inverse of rfft, which gives n real numbers along the last axis.",
-     .tensorflow = "IRFFT",
-     .args = {"x"},
-     .infer = infer_irfft,
-     .forward = run_irfft,
-     .rule = kIrfft},
-
-    {.name = "rfft2d",
-     .doc = "The Fourier transform of real numbers along the last two axes, of which the first n / 2 + 1 "
-            "entries along the last axis are kept.",
-     .tensorflow = "RFFT2D",
-     .args = {"x"},
-     .infer = infer_rfft,
-     .forward = run_rfft,
-     .rule = kRfft},
-
-    {.name = "irfft2d",
-     .doc = "The inverse of rfft2d, which gives n real numbers along the last axis.",
-     .tensorflow = "IRFFT2D",
-     .args = {"x"},
-     .infer = infer_irfft,
-     .forward = run_irfft,
-     .rule = kIrfft},
-
-    {.name = "rfft3d",
-     .doc = "The Fourier transform of real numbers along the last three axes, of which the first n / 2 + 1 "
-            "entries along the last axis are kept.",
-     .tensorflow = "RFFT3D",
-     .args = {"x"},
-     .infer = infer_rfft,
-     .forward = run_rfft,
-     .rule = kRfft},
-
-    {.name = "irfft3d",
-     .doc = "The inverse of rfft3d, which gives n real numbers along the last axis.",
-     .tensorflow = "IRFFT3D",
-     .args = {"x"},
-     .infer = infer_irfft,
-     .forward = run_irfft,
-     .rule = kIrfft},
+constexpr Op kFft = {
+    .name = "fft",
+    .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last axis.",
+    .tensorflow = "FFT",
+    .args = {"x"},
+    .infer = infer_fft,
+    .forward = run_fft,
+    .rule = kFftRule,
 };
 
+constexpr Op kIfft = {
+    .name = "ifft",
+    .doc = "The inverse of fft, Σ x[j] exp(2πi jk / n) / n along the last axis.",
+    .tensorflow = "IFFT",
+    .args = {"x"},
+    .infer = infer_fft,
+    .forward = run_fft,
+    .rule = kFftRule,
+};
+
+constexpr Op kFft2d = {
+    .name = "fft2d",
+    .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last two axes.",
+    .tensorflow = "FFT2D",
+    .args = {"x"},
+    .infer = infer_fft,
+    .forward = run_fft,
+    .rule = kFftRule,
+};
+
+constexpr Op kIfft2d = {
+    .name = "ifft2d",
+    .doc = "The inverse of fft2d, Σ x[j] exp(2πi jk / n) / n along the last two axes.",
+    .tensorflow = "IFFT2D",
+    .args = {"x"},
+    .infer = infer_fft,
+    .forward = run_fft,
+    .rule = kFftRule,
+};
+
+constexpr Op kFft3d = {
+    .name = "fft3d",
+    .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last three axes.",
+    .tensorflow = "FFT3D",
+    .args = {"x"},
+    .infer = infer_fft,
+    .forward = run_fft,
+    .rule = kFftRule,
+};
+
+constexpr Op kIfft3d = {
+    .name = "ifft3d",
+    .doc = "The inverse of fft3d, Σ x[j] exp(2πi jk / n) / n along the last three axes.",
+    .tensorflow = "IFFT3D",
+    .args = {"x"},
+    .infer = infer_fft,
+    .forward = run_fft,
+    .rule = kFftRule,
+};
+
+constexpr Op kRfft = {
+    .name = "rfft",
+    .doc =
+        "The Fourier transform of real numbers along the last axis, of which the first n / 2 + 1 entries "
+        "are kept.",
+    .tensorflow = "RFFT",
+    .args = {"x"},
+    .infer = infer_rfft,
+    .forward = run_rfft,
+    .rule = kRfftRule,
+};
+
+constexpr Op kIrfft = {
+    .name = "irfft",
+    .doc = "The inverse of rfft, which gives n real numbers along the last axis.",
+    .tensorflow = "IRFFT",
+    .args = {"x"},
+    .infer = infer_irfft,
+    .forward = run_irfft,
+    .rule = kIrfftRule,
+};
+
+constexpr Op kRfft2d = {
+    .name = "rfft2d",
+    .doc =
+        "The Fourier transform of real numbers along the last two axes, of which the first n / 2 + 1 "
+        "entries along the last axis are kept.",
+    .tensorflow = "RFFT2D",
+    .args = {"x"},
+    .infer = infer_rfft,
+    .forward = run_rfft,
+    .rule = kRfftRule,
+};
+
+constexpr Op kIrfft2d = {
+    .name = "irfft2d",
+    .doc = "The inverse of rfft2d, which gives n real numbers along the last axis.",
+    .tensorflow = "IRFFT2D",
+    .args = {"x"},
+    .infer = infer_irfft,
+    .forward = run_irfft,
+    .rule = kIrfftRule,
+};
+
+constexpr Op kRfft3d = {
+    .name = "rfft3d",
+    .doc =
+        "The Fourier transform of real numbers along the last three axes, of which the first n / 2 + 1 "
+        "entries along the last axis are kept.",
+    .tensorflow = "RFFT3D",
+    .args = {"x"},
+    .infer = infer_rfft,
+    .forward = run_rfft,
+    .rule = kRfftRule,
+};
+
+constexpr Op kIrfft3d = {
+    .name = "irfft3d",
+    .doc = "The inverse of rfft3d, which gives n real numbers along the last axis.",
+    .tensorflow = "IRFFT3D",
+    .args = {"x"},
+    .infer = infer_irfft,
+    .forward = run_irfft,
+    .rule = kIrfftRule,
+};
+
+constexpr const Op* fft_table[] = {&kFft,  &kIfft,  &kFft2d,  &kIfft2d,  &kFft3d,  &kIfft3d,
+                                   &kRfft, &kIrfft, &kRfft2d, &kIrfft2d, &kRfft3d, &kIrfft3d};
+
 Tensor transform(const Tensor& x, FftAttrs attrs) {
-  static constexpr const Op* ops[2][3] = {
-      {&find(fft_table, "fft"), &find(fft_table, "fft2d"), &find(fft_table, "fft3d")},
-      {&find(fft_table, "ifft"), &find(fft_table, "ifft2d"), &find(fft_table, "ifft3d")}};
+  static constexpr const Op* ops[2][3] = {{&kFft, &kFft2d, &kFft3d}, {&kIfft, &kIfft2d, &kIfft3d}};
   return ops[attrs.inverse][attrs.axes - 1]->with(attrs, x);
 }
 Tensor real_transform(const Tensor& x, int axes) {
-  static constexpr const Op* ops[] = {&find(fft_table, "rfft"), &find(fft_table, "rfft2d"),
-                                      &find(fft_table, "rfft3d")};
+  static constexpr const Op* ops[] = {&kRfft, &kRfft2d, &kRfft3d};
   return ops[axes - 1]->with(RealFftAttrs{axes, 0}, x);
 }
 Tensor real_inverse(const Tensor& x, RealFftAttrs attrs) {
-  static constexpr const Op* ops[] = {&find(fft_table, "irfft"), &find(fft_table, "irfft2d"),
-                                      &find(fft_table, "irfft3d")};
+  static constexpr const Op* ops[] = {&kIrfft, &kIrfft2d, &kIrfft3d};
   return ops[attrs.axes - 1]->with(attrs, x);
 }
 
@@ -283,6 +307,6 @@ Tensor irfft(const Tensor& x, Ints fft_length) { return real_inverse("irfft", x,
 Tensor irfft2d(const Tensor& x, Ints fft_length) { return real_inverse("irfft2d", x, fft_length, 2); }
 Tensor irfft3d(const Tensor& x, Ints fft_length) { return real_inverse("irfft3d", x, fft_length, 3); }
 
-std::span<const Op> fft_ops() { return fft_table; }
+std::span<const Op* const> fft_ops() { return fft_table; }
 
 }   // namespace tapedeck

@@ -50,32 +50,33 @@ Tensor gradient_of_b(const Call& c, const Tensor& dy) {
   return sum_repeated(c, b ? matmul(dy, c.x[0], {true, a}) : matmul(c.x[0], dy, {!a, false}), 1);
 }
 
-constexpr Op matmul_table[] = {
-    {.name = "matmul",
-     .doc = "Matrix product over the last two axes: y[i, j] = Σₖ a[i, k] b[k, j].",
-     .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
-     .args = {"a", "b"},
-     .infer = infer_matmul,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const auto [a, b] = c.attrs<MatmulOptions>();
-                   kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
-                 },
-                 Outputs::fresh, Takes::halves},
-     .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
-                      [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
-     .meaning = Meaning::matmul},
+constexpr Op kMatmul = {
+    .name = "matmul",
+    .doc = "Matrix product over the last two axes: y[i, j] = Σₖ a[i, k] b[k, j].",
+    .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
+    .args = {"a", "b"},
+    .infer = infer_matmul,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const auto [a, b] = c.attrs<MatmulOptions>();
+                  kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
+                },
+                Outputs::fresh, Takes::halves},
+    .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
+                     [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
+    .meaning = Meaning::matmul,
 };
+
+constexpr const Op* matmul_table[] = {&kMatmul};
 
 }   // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
-  const Op& op = find(matmul_table, "matmul");
   if (a.dtype() == b.dtype()) [[likely]]
-    return op.with(options, a, b);
+    return kMatmul.with(options, a, b);
   const auto [p, q] = promoted(a, b);
-  return op.with(options, p, q);
+  return kMatmul.with(options, p, q);
 }
 
-std::span<const Op> matmul_ops() { return matmul_table; }
+std::span<const Op* const> matmul_ops() { return matmul_table; }
 
 }   // namespace tapedeck

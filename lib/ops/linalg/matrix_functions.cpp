@@ -33,77 +33,75 @@ Tensor exponential_derivative(const Tensor& x, const Tensor& e) {
 
 Tensor sylvester(const Tensor& x, const Tensor& b);
 
-constexpr Op matrix_functions_table[] = {
-    {.name = "matrix_exponential",
-     .doc = "The matrix exponential Σₖ xᵏ / k!.",
-     .tensorflow = "MatrixExponential",
-     .args = {"x"},
-     .infer = infer_square<Take::complexes>,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::matrix_exponential(c.x[0], y[0]); },
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = exponential_derivative(adjoint(c.x[0]), std::move(dy[0]).dense());
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = exponential_derivative(c.x[0], dx[0]);
-         })},
-
-    {.name = "matrix_square_root",
-     .doc = "The principal square root of matrices: y y = x.",
-     .tensorflow = "MatrixSquareRoot",
-     .args = {"x"},
-     .infer = infer_square<Take::complexes>,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           if (const kernels::Failure f = kernels::matrix_square_root(c.x[0], y[0]))
-             throw_error<ArgumentError>(
-                 "matrix_square_root: matrix {} has an eigenvalue that is 0 or negative, so it has no "
-                 "principal root: x is {}",
-                 f.matrix, c.x[0].spec());
-         },
-     // From y dy + dy y = dx.
-     .rule = custom(
-         {.y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = sylvester(adjoint(c.y[0]), std::move(dy[0]).dense());
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sylvester(c.y[0], dx[0]); })},
-
-    {.name = "sylvester",
-     .doc = "The y with x y + y x = b. Used by the gradient of matrix_square_root.",
-     .args = {"x", "b"},
-     .infer = infer_sylvester,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           if (const kernels::Failure f = kernels::sylvester(c.x[0], c.x[1], y[0]))
-             throw_error<ArgumentError>("sylvester: two eigenvalues of matrix {} add up to 0: x is {}",
-                                        f.matrix, c.x[0].spec());
-         },
-     .rule = custom({.x = 1, .y = true},
-                    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                      const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
-                      if (c.needs(0))
-                        dx[0] = sum_repeated(
-                            c, -(matmul(db, y, {.transpose_b = true}) + matmul(y, db, {.transpose_a = true})),
-                            0);
-                      if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
-                    })},
+constexpr Op kMatrixExponential = {
+    .name = "matrix_exponential",
+    .doc = "The matrix exponential Σₖ xᵏ / k!.",
+    .tensorflow = "MatrixExponential",
+    .args = {"x"},
+    .infer = infer_square<Take::complexes>,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::matrix_exponential(c.x[0], y[0]); },
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = exponential_derivative(adjoint(c.x[0]), std::move(dy[0]).dense());
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = exponential_derivative(c.x[0], dx[0]); }),
 };
 
-Tensor sylvester(const Tensor& x, const Tensor& b) {
-  return find(matrix_functions_table, "sylvester")(Operand(x), Operand(b));
-}
+constexpr Op kMatrixSquareRoot = {
+    .name = "matrix_square_root",
+    .doc = "The principal square root of matrices: y y = x.",
+    .tensorflow = "MatrixSquareRoot",
+    .args = {"x"},
+    .infer = infer_square<Take::complexes>,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          if (const kernels::Failure f = kernels::matrix_square_root(c.x[0], y[0]))
+            throw_error<ArgumentError>(
+                "matrix_square_root: matrix {} has an eigenvalue that is 0 or negative, so it has no "
+                "principal root: x is {}",
+                f.matrix, c.x[0].spec());
+        },
+    // From y dy + dy y = dx.
+    .rule = custom(
+        {.y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = sylvester(adjoint(c.y[0]), std::move(dy[0]).dense());
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sylvester(c.y[0], dx[0]); }),
+};
+
+constexpr Op kSylvester = {
+    .name = "sylvester",
+    .doc = "The y with x y + y x = b. Used by the gradient of matrix_square_root.",
+    .args = {"x", "b"},
+    .infer = infer_sylvester,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          if (const kernels::Failure f = kernels::sylvester(c.x[0], c.x[1], y[0]))
+            throw_error<ArgumentError>("sylvester: two eigenvalues of matrix {} add up to 0: x is {}",
+                                       f.matrix, c.x[0].spec());
+        },
+    .rule = custom({.x = 1, .y = true},
+                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                     const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
+                     if (c.needs(0))
+                       dx[0] = sum_repeated(
+                           c, -(matmul(db, y, {.transpose_b = true}) + matmul(y, db, {.transpose_a = true})),
+                           0);
+                     if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+                   }),
+};
+
+constexpr const Op* matrix_functions_table[] = {&kMatrixExponential, &kMatrixSquareRoot, &kSylvester};
+
+Tensor sylvester(const Tensor& x, const Tensor& b) { return kSylvester(Operand(x), Operand(b)); }
 
 }   // namespace
 
-Tensor matrix_exponential(const Tensor& x) {
-  return find(matrix_functions_table, "matrix_exponential")(Operand(x));
-}
-Tensor matrix_square_root(const Tensor& x) {
-  return find(matrix_functions_table, "matrix_square_root")(Operand(x));
-}
+Tensor matrix_exponential(const Tensor& x) { return kMatrixExponential(Operand(x)); }
+Tensor matrix_square_root(const Tensor& x) { return kMatrixSquareRoot(Operand(x)); }
 
-std::span<const Op> matrix_functions_ops() { return matrix_functions_table; }
+std::span<const Op* const> matrix_functions_ops() { return matrix_functions_table; }
 
 }   // namespace tapedeck

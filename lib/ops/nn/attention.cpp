@@ -115,54 +115,56 @@ Tensors gradient_by_ops(const AttentionAttrs& a, const Tensors& x) {
 
 Tensors attention_gradient(const AttentionAttrs& a, const Tensors& x);
 
-constexpr Op attention_table[] = {
-    {.name = "dot_product_attention",
-     .doc = "For each head, softmax(query keyᵀ scale) value over the keys (Vaswani et al. 2017, equation 1).",
-     .args = {"query", "key", "value", "mask"},
-     .infer = [](const Call& c) -> Spec {
-       require_attention(c, 0);
-       const Inputs in = inputs_of(c, 0);
-       return {in.query.dtype(), {in.batch(), in.queries(), in.value.shape()[2]}};
-     },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::attention(kernel_of(c, 0), c.x[0], c.x[1], c.x[2], y[0]);
-         },
-     .rule = unstacked(custom({.x = 0b1111},
-                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                                const Tensors g = attention_gradient(
-                                    c.attrs<AttentionAttrs>(),
-                                    {std::move(dy[0]).dense(), c.x[0], c.x[1], c.x[2], c.x[3]});
-                                for (std::size_t i = 0; i < 3; ++i)
-                                  if (c.needs(static_cast<int>(i))) dx[i] = g[i];
-                              }))},
-
-    {.name = "dot_product_attention_gradient",
-     .doc = "The adjoint of dot_product_attention: maps a cotangent of its result to those of query, key and "
-            "value.",
-     .args = {"dy", "query", "key", "value"},
-     .infer = [](const Call& c) -> std::vector<Spec> {
-       require_attention(c, 1);
-       const Inputs in = inputs_of(c, 1);
-       if (c.x[0].shape() != Shape{in.batch(), in.queries(), in.value.shape()[2]})
-         throw_shape_error(c, "dy, query and value do not match");
-       return {in.query.spec(), in.key.spec(), in.value.spec()};
-     },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::attention_gradient(kernel_of(c, 1), c.x[0], c.x[1], c.x[2], c.x[3], y[0], y[1], y[2]);
-         },
-     .rule = unstacked(custom({.x = 0b11111},
-                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                                pull_back_by_ops(c, dy, dx,
-                                                 [a = c.attrs<AttentionAttrs>()](const Tensors& x) {
-                                                   return gradient_by_ops(a, x);
-                                                 });
-                              }))},
+constexpr Op kDotProductAttention = {
+    .name = "dot_product_attention",
+    .doc = "For each head, softmax(query keyᵀ scale) value over the keys (Vaswani et al. 2017, equation 1).",
+    .args = {"query", "key", "value", "mask"},
+    .infer = [](const Call& c) -> Spec {
+      require_attention(c, 0);
+      const Inputs in = inputs_of(c, 0);
+      return {in.query.dtype(), {in.batch(), in.queries(), in.value.shape()[2]}};
+    },
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::attention(kernel_of(c, 0), c.x[0], c.x[1], c.x[2], y[0]); },
+    .rule = unstacked(custom({.x = 0b1111},
+                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                               const Tensors g = attention_gradient(
+                                   c.attrs<AttentionAttrs>(),
+                                   {std::move(dy[0]).dense(), c.x[0], c.x[1], c.x[2], c.x[3]});
+                               for (std::size_t i = 0; i < 3; ++i)
+                                 if (c.needs(static_cast<int>(i))) dx[i] = g[i];
+                             })),
 };
 
+constexpr Op kDotProductAttentionGradient = {
+    .name = "dot_product_attention_gradient",
+    .doc =
+        "The adjoint of dot_product_attention: maps a cotangent of its result to those of query, key and "
+        "value.",
+    .args = {"dy", "query", "key", "value"},
+    .infer = [](const Call& c) -> std::vector<Spec> {
+      require_attention(c, 1);
+      const Inputs in = inputs_of(c, 1);
+      if (c.x[0].shape() != Shape{in.batch(), in.queries(), in.value.shape()[2]})
+        throw_shape_error(c, "dy, query and value do not match");
+      return {in.query.spec(), in.key.spec(), in.value.spec()};
+    },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::attention_gradient(kernel_of(c, 1), c.x[0], c.x[1], c.x[2], c.x[3], y[0], y[1], y[2]);
+        },
+    .rule = unstacked(custom({.x = 0b11111},
+                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                               pull_back_by_ops(c, dy, dx, [a = c.attrs<AttentionAttrs>()](const Tensors& x) {
+                                 return gradient_by_ops(a, x);
+                               });
+                             })),
+};
+
+constexpr const Op* attention_table[] = {&kDotProductAttention, &kDotProductAttentionGradient};
+
 Tensors attention_gradient(const AttentionAttrs& a, const Tensors& x) {
-  return find(attention_table, "dot_product_attention_gradient").run(x, Attrs(a));
+  return kDotProductAttentionGradient.run(x, Attrs(a));
 }
 
 }   // namespace
@@ -173,11 +175,10 @@ Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tenso
   const std::int64_t depth = query.ndim() == 3 ? query.shape()[2] / heads : 1;
   const double scale =
       options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(depth, 1))));
-  return find(attention_table, "dot_product_attention")
-      .with(AttentionAttrs{options.heads, options.causal, scale}, query, key, value,
-            mask.defined() ? mask : zeros({0}, DType::boolean));
+  return kDotProductAttention.with(AttentionAttrs{options.heads, options.causal, scale}, query, key, value,
+                                   mask.defined() ? mask : zeros({0}, DType::boolean));
 }
 
-std::span<const Op> attention_ops() { return attention_table; }
+std::span<const Op* const> attention_ops() { return attention_table; }
 
 }   // namespace tapedeck

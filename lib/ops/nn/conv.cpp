@@ -113,65 +113,90 @@ constexpr Rule filter_gradient_rule() {
       [](const Call& c, const Tensor& v) { return convolve(c.attrs<WindowAttrs>(), c.x[0], v); });
 }
 
-constexpr Op conv_table[] = {
-    {.name = "conv2d",
-     .doc = "2-D convolution: y[i, j, o] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k, o] over r, "
-            "c and k, with strides s, dilation d and padding p.",
-     .tensorflow = "Conv2D",
-     .args = {"x", "filters"},
-     .infer = infer_conv,
-     .forward = run_conv,
-     .rule = conv_rule()},
-
-    {.name = "conv1d",
-     .doc = "1-D convolution: y[i, o] = Σ x[i·s + c·d - p, k] filters[c, k, o] over c and k, with stride s, "
-            "dilation d and padding p.",
-     .args = {"x", "filters"},
-     .infer = infer_conv,
-     .forward = run_conv,
-     .rule = conv_rule()},
-
-    {.name = "conv3d",
-     .doc = "3-D convolution: the formula of conv2d with a third spatial axis.",
-     .tensorflow = "Conv3D",
-     .args = {"x", "filters"},
-     .infer = infer_conv,
-     .forward = run_conv,
-     .rule = conv_rule()},
-
-    {.name = "conv2d_transpose",
-     .doc = "Transposed 2-D convolution, the adjoint of conv2d: each pixel of x adds the filters, times its "
-            "value, to the result.",
-     .args = {"x", "filters"},
-     .infer = infer_input_gradient,
-     .forward = run_input_gradient,
-     .rule = input_gradient_rule()},
-
-    {.name = "conv3d_transpose",
-     .doc = "Transposed 3-D convolution, the adjoint of conv3d: each voxel of x adds the filters, times its "
-            "value, to the result.",
-     .args = {"x", "filters"},
-     .infer = infer_input_gradient,
-     .forward = run_input_gradient,
-     .rule = input_gradient_rule()},
-
-    {.name = "conv_input_gradient",
-     .doc = "The adjoint of conv1d, conv2d or conv3d with respect to its input: from dy and the filters, the "
-            "gradient of x.",
-     .tensorflow = "Conv2DBackpropInput Conv3DBackpropInputV2",
-     .args = {"dy", "filters"},
-     .infer = infer_input_gradient,
-     .forward = run_input_gradient,
-     .rule = input_gradient_rule()},
-
-    {.name = "conv_filter_gradient",
-     .doc = "The adjoint of conv1d, conv2d or conv3d with respect to its filters.",
-     .tensorflow = "Conv2DBackpropFilter Conv3DBackpropFilterV2",
-     .args = {"x", "dy"},
-     .infer = infer_filter_gradient,
-     .forward = run_filter_gradient,
-     .rule = filter_gradient_rule()},
+constexpr Op kConv2d = {
+    .name = "conv2d",
+    .doc =
+        "2-D convolution: y[i, j, o] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k, o] over r, "
+        "c and k, with strides s, dilation d and padding p.",
+    .tensorflow = "Conv2D",
+    .args = {"x", "filters"},
+    .infer = infer_conv,
+    .forward = run_conv,
+    .rule = conv_rule(),
 };
+
+constexpr Op kConv1d = {
+    .name = "conv1d",
+    .doc =
+        "1-D convolution: y[i, o] = Σ x[i·s + c·d - p, k] filters[c, k, o] over c and k, with stride s, "
+        "dilation d and padding p.",
+    .args = {"x", "filters"},
+    .infer = infer_conv,
+    .forward = run_conv,
+    .rule = conv_rule(),
+};
+
+constexpr Op kConv3d = {
+    .name = "conv3d",
+    .doc = "3-D convolution: the formula of conv2d with a third spatial axis.",
+    .tensorflow = "Conv3D",
+    .args = {"x", "filters"},
+    .infer = infer_conv,
+    .forward = run_conv,
+    .rule = conv_rule(),
+};
+
+constexpr Op kConv2dTranspose = {
+    .name = "conv2d_transpose",
+    .doc =
+        "Transposed 2-D convolution, the adjoint of conv2d: each pixel of x adds the filters, times its "
+        "value, to the result.",
+    .args = {"x", "filters"},
+    .infer = infer_input_gradient,
+    .forward = run_input_gradient,
+    .rule = input_gradient_rule(),
+};
+
+constexpr Op kConv3dTranspose = {
+    .name = "conv3d_transpose",
+    .doc =
+        "Transposed 3-D convolution, the adjoint of conv3d: each voxel of x adds the filters, times its "
+        "value, to the result.",
+    .args = {"x", "filters"},
+    .infer = infer_input_gradient,
+    .forward = run_input_gradient,
+    .rule = input_gradient_rule(),
+};
+
+constexpr Op kConvInputGradient = {
+    .name = "conv_input_gradient",
+    .doc =
+        "The adjoint of conv1d, conv2d or conv3d with respect to its input: from dy and the filters, the "
+        "gradient of x.",
+    .tensorflow = "Conv2DBackpropInput Conv3DBackpropInputV2",
+    .args = {"dy", "filters"},
+    .infer = infer_input_gradient,
+    .forward = run_input_gradient,
+    .rule = input_gradient_rule(),
+};
+
+constexpr Op kConvFilterGradient = {
+    .name = "conv_filter_gradient",
+    .doc = "The adjoint of conv1d, conv2d or conv3d with respect to its filters.",
+    .tensorflow = "Conv2DBackpropFilter Conv3DBackpropFilterV2",
+    .args = {"x", "dy"},
+    .infer = infer_filter_gradient,
+    .forward = run_filter_gradient,
+    .rule = filter_gradient_rule(),
+};
+
+constexpr const Op* conv_table[] = {&kConv2d,
+                                    &kConv1d,
+                                    &kConv3d,
+                                    &kConv2dTranspose,
+                                    &kConv3dTranspose,
+                                    &kConvInputGradient,
+                                    &kConvFilterGradient};
 
 // Moves a leading stack into the channels of each group: blocks [a, b, groups, c] of elements become [b,
 // groups, a, c]. to_front is the inverse.
@@ -197,11 +222,7 @@ struct Stack {
   }
 };
 
-const Op& op_over(int axes) {
-  return axes == 1   ? find(conv_table, "conv1d")
-         : axes == 2 ? find(conv_table, "conv2d")
-                     : find(conv_table, "conv3d");
-}
+const Op& op_over(int axes) { return axes == 1 ? kConv1d : axes == 2 ? kConv2d : kConv3d; }
 
 Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
   const Op& op = op_over(a.axes);
@@ -216,26 +237,24 @@ Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
 }
 
 Tensor input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) {
-  const Op& op = find(conv_table, "conv_input_gradient");
-  if (filters.ndim() == a.axes + 2) return op.with(a, dy, filters);
+  if (filters.ndim() == a.axes + 2) return kConvInputGradient.with(a, dy, filters);
   const Stack stack(filters, a.axes + 2);
   const auto [in, out] = Filters(filters);
   const Shape images = front_of(dy, a.axes + 1);
   const Tensor wide = to_channels(filters, stack.count, a.window.cells(), 1, in * out,
                                   behind(a.sizes(), {stack.count * in}, out));
-  return to_front(op.with(a, dy, wide), stack.count, images.size() * a.window.pixels(), a.groups, in,
-                  stack + behind(images, a.inputs(), a.groups * in));
+  return to_front(kConvInputGradient.with(a, dy, wide), stack.count, images.size() * a.window.pixels(),
+                  a.groups, in, stack + behind(images, a.inputs(), a.groups * in));
 }
 
 Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) {
-  const Op& op = find(conv_table, "conv_filter_gradient");
   const std::int64_t in = channels_of(x) / a.groups, out = channels_of(dy), cells = a.window.cells();
   if (x.ndim() < dy.ndim()) {
     const Stack stack(dy, x.ndim());
     const Shape images = front_of(x, a.axes + 1);
     const Tensor wide = to_channels(dy, stack.count, images.size() * a.window.outputs(), a.groups,
                                     out / a.groups, behind(images, a.outputs(), stack.count * out));
-    return to_front(op.with(a, x, wide), stack.count, cells * in, a.groups, out / a.groups,
+    return to_front(kConvFilterGradient.with(a, x, wide), stack.count, cells * in, a.groups, out / a.groups,
                     stack + behind(a.sizes(), {in}, out));
   }
   if (x.ndim() > dy.ndim()) {
@@ -243,10 +262,10 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) 
     const Shape images = front_of(dy, a.axes + 1);
     const Tensor wide = to_channels(x, stack.count, images.size() * a.window.pixels(), a.groups, in,
                                     behind(images, a.inputs(), stack.count * a.groups * in));
-    return to_front(op.with(a, wide, dy), stack.count, cells, 1, in * out,
+    return to_front(kConvFilterGradient.with(a, wide, dy), stack.count, cells, 1, in * out,
                     stack + behind(a.sizes(), {in}, out));
   }
-  return op.with(a, x, dy);
+  return kConvFilterGradient.with(a, x, dy);
 }
 
 using Options = Conv3dTransposeOptions;   // options of all ranks
@@ -354,7 +373,7 @@ Tensor conv3d(const Tensor& x, const Tensor& filters, const Conv3dOptions& o) {
   return convolution(x, filters, o);
 }
 Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTransposeOptions& o) {
-  return convolution(find(conv_table, "conv2d_transpose"), 2, true, x, filters,
+  return convolution(kConv2dTranspose, 2, true, x, filters,
                      {.strides = in_volume(o.strides),
                       .dilation = in_volume(o.dilation),
                       .padding = in_volume(o.padding),
@@ -363,9 +382,9 @@ Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTran
                       .layout = o.layout});
 }
 Tensor conv3d_transpose(const Tensor& x, const Tensor& filters, const Conv3dTransposeOptions& o) {
-  return convolution(find(conv_table, "conv3d_transpose"), 3, true, x, filters, o);
+  return convolution(kConv3dTranspose, 3, true, x, filters, o);
 }
 
-std::span<const Op> conv_ops() { return conv_table; }
+std::span<const Op* const> conv_ops() { return conv_table; }
 
 }   // namespace tapedeck

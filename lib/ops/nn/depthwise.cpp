@@ -39,120 +39,133 @@ struct DepthwisePositions {
 };
 DepthwisePositions dilation_positions(const Call& c);
 
-constexpr Op depthwise_table[] = {
-    {.name = "depthwise_conv2d",
-     .doc = "2-D convolution with separate filters for each channel: y[i, j, k] = Σ x[i·s + r·d - p, j·s + "
-            "c·d - p, k] filters[r, c, k] over r and c, with strides s, dilation d and padding p.",
-     .tensorflow = "DepthwiseConv2dNative",
-     .args = {"x", "filters"},
-     .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::depthwise(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
-         },
-     .rule = unstacked(bilinear(
-         [](const Call& c, const Tensor& dy) {
-           return depthwise_input_gradient(c.attrs<WindowAttrs>(), dy, c.x[1]);
-         },
-         [](const Call& c, const Tensor& dy) {
-           return depthwise_filter_gradient(c.attrs<WindowAttrs>(), c.x[0], dy);
-         }))},
-
-    {.name = "depthwise_conv2d_input_gradient",
-     .doc = "The adjoint of depthwise_conv2d with respect to its input.",
-     .tensorflow = "DepthwiseConv2dNativeBackpropInput",
-     .args = {"dy", "filters"},
-     .infer = [](const Call& c) { return infer_depthwise(c, outputs_of(c), inputs_of(c)); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::depthwise_input_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
-         },
-     .rule = unstacked(
-         bilinear([](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), v, c.x[1]); },
-                  [](const Call& c, const Tensor& v) {
-                    return depthwise_filter_gradient(c.attrs<WindowAttrs>(), v, c.x[0]);
-                  }))},
-
-    {.name = "depthwise_conv2d_filter_gradient",
-     .doc = "The adjoint of depthwise_conv2d with respect to its filters.",
-     .tensorflow = "DepthwiseConv2dNativeBackpropFilter",
-     .args = {"x", "dy"},
-     .infer = [](const Call& c) -> Spec {
-       require_floats(c);
-       require_rank(c, 0);
-       require_images(c, 0, inputs_of(c), channels_of(c.x[0]));
-       require_images(c, 1, outputs_of(c), channels_of(c.x[0]));
-       if (front_of(c.x[0]) != front_of(c.x[1])) throw_shape_error(c, "numbers of images differ");
-       return {c.x[0].dtype(), behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0]))};
-     },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::depthwise_filter_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
-         },
-     .rule = unstacked(bilinear(
-         [](const Call& c, const Tensor& v) {
-           return depthwise_input_gradient(c.attrs<WindowAttrs>(), c.x[1], v);
-         },
-         [](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), c.x[0], v); }))},
-
-    {.name = "dilation2d",
-     .doc = "Morphological dilation: y[i, j, k] = max over r and c of x[i·s + r·d - p, j·s + c·d - p, k] + "
-            "filters[r, c, k]; the gradient goes to the first maximum.",
-     .tensorflow = "Dilation2D",
-     .args = {"x", "filters"},
-     .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::dilation(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]); },
-     .rule = custom(
-         {.x = 0b11},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           const DepthwisePositions at = dilation_positions(c);
-           const Shape all{at.of_x.size()};
-           const auto put = [&](const Tensor& positions, const Shape& shape) {   // adds dy at these positions
-             return reshape(add_along_axis(reshape(dy, behind_extra(dy, c.y[0].ndim(), all)),
-                                           reshape(positions, all), {shape.size()}, -1),
-                            behind_extra(dy, c.y[0].ndim(), shape));
-           };
-           if (c.needs(0)) dx[0] = put(at.of_x, c.x[0].shape());
-           if (c.needs(1)) dx[1] = put(at.of_filters, c.x[1].shape());
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const DepthwisePositions at = dilation_positions(c);
-           if (dx[0].defined()) dy[0] = gather(reshape(dx[0], {-1}), at.of_x);
-           if (!dx[1].defined()) return;
-           const Tensor of_filters = gather(reshape(dx[1], {-1}), at.of_filters);
-           dy[0] = dy[0].defined() ? dy[0] + of_filters : of_filters;
-         })},
-
-    {.name = "dilation2d_positions",
-     .doc = "The flat indices of the elements of x and of filters whose sum is the first maximum in each "
-            "window.",
-     .args = {"x", "filters"},
-     .infer =
-         [](const Call& c) {
-           const Shape y = infer_depthwise(c, inputs_of(c), outputs_of(c)).shape;
-           return std::vector<Spec>{{DType::i64, y}, {DType::i64, y}};
-         },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::dilation_positions(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0], y[1]);
-         },
-     .rule = none()},
+constexpr Op kDepthwiseConv2d = {
+    .name = "depthwise_conv2d",
+    .doc =
+        "2-D convolution with separate filters for each channel: y[i, j, k] = Σ x[i·s + r·d - p, j·s + "
+        "c·d - p, k] filters[r, c, k] over r and c, with strides s, dilation d and padding p.",
+    .tensorflow = "DepthwiseConv2dNative",
+    .args = {"x", "filters"},
+    .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::depthwise(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]); },
+    .rule = unstacked(bilinear(
+        [](const Call& c, const Tensor& dy) {
+          return depthwise_input_gradient(c.attrs<WindowAttrs>(), dy, c.x[1]);
+        },
+        [](const Call& c, const Tensor& dy) {
+          return depthwise_filter_gradient(c.attrs<WindowAttrs>(), c.x[0], dy);
+        })),
 };
 
+constexpr Op kDepthwiseConv2dInputGradient = {
+    .name = "depthwise_conv2d_input_gradient",
+    .doc = "The adjoint of depthwise_conv2d with respect to its input.",
+    .tensorflow = "DepthwiseConv2dNativeBackpropInput",
+    .args = {"dy", "filters"},
+    .infer = [](const Call& c) { return infer_depthwise(c, outputs_of(c), inputs_of(c)); },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::depthwise_input_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
+        },
+    .rule = unstacked(
+        bilinear([](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), v, c.x[1]); },
+                 [](const Call& c, const Tensor& v) {
+                   return depthwise_filter_gradient(c.attrs<WindowAttrs>(), v, c.x[0]);
+                 })),
+};
+
+constexpr Op kDepthwiseConv2dFilterGradient = {
+    .name = "depthwise_conv2d_filter_gradient",
+    .doc = "The adjoint of depthwise_conv2d with respect to its filters.",
+    .tensorflow = "DepthwiseConv2dNativeBackpropFilter",
+    .args = {"x", "dy"},
+    .infer = [](const Call& c) -> Spec {
+      require_floats(c);
+      require_rank(c, 0);
+      require_images(c, 0, inputs_of(c), channels_of(c.x[0]));
+      require_images(c, 1, outputs_of(c), channels_of(c.x[0]));
+      if (front_of(c.x[0]) != front_of(c.x[1])) throw_shape_error(c, "numbers of images differ");
+      return {c.x[0].dtype(), behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0]))};
+    },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::depthwise_filter_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
+        },
+    .rule = unstacked(bilinear(
+        [](const Call& c, const Tensor& v) {
+          return depthwise_input_gradient(c.attrs<WindowAttrs>(), c.x[1], v);
+        },
+        [](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), c.x[0], v); })),
+};
+
+constexpr Op kDilation2d = {
+    .name = "dilation2d",
+    .doc =
+        "Morphological dilation: y[i, j, k] = max over r and c of x[i·s + r·d - p, j·s + c·d - p, k] + "
+        "filters[r, c, k]; the gradient goes to the first maximum.",
+    .tensorflow = "Dilation2D",
+    .args = {"x", "filters"},
+    .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::dilation(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]); },
+    .rule = custom(
+        {.x = 0b11},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          const DepthwisePositions at = dilation_positions(c);
+          const Shape all{at.of_x.size()};
+          const auto put = [&](const Tensor& positions, const Shape& shape) {   // adds dy at these positions
+            return reshape(add_along_axis(reshape(dy, behind_extra(dy, c.y[0].ndim(), all)),
+                                          reshape(positions, all), {shape.size()}, -1),
+                           behind_extra(dy, c.y[0].ndim(), shape));
+          };
+          if (c.needs(0)) dx[0] = put(at.of_x, c.x[0].shape());
+          if (c.needs(1)) dx[1] = put(at.of_filters, c.x[1].shape());
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          const DepthwisePositions at = dilation_positions(c);
+          if (dx[0].defined()) dy[0] = gather(reshape(dx[0], {-1}), at.of_x);
+          if (!dx[1].defined()) return;
+          const Tensor of_filters = gather(reshape(dx[1], {-1}), at.of_filters);
+          dy[0] = dy[0].defined() ? dy[0] + of_filters : of_filters;
+        }),
+};
+
+constexpr Op kDilation2dPositions = {
+    .name = "dilation2d_positions",
+    .doc =
+        "The flat indices of the elements of x and of filters whose sum is the first maximum in each "
+        "window.",
+    .args = {"x", "filters"},
+    .infer =
+        [](const Call& c) {
+          const Shape y = infer_depthwise(c, inputs_of(c), outputs_of(c)).shape;
+          return std::vector<Spec>{{DType::i64, y}, {DType::i64, y}};
+        },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::dilation_positions(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0], y[1]);
+        },
+    .rule = none(),
+};
+
+constexpr const Op* depthwise_table[] = {&kDepthwiseConv2d, &kDepthwiseConv2dInputGradient,
+                                         &kDepthwiseConv2dFilterGradient, &kDilation2d,
+                                         &kDilation2dPositions};
+
 Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
-  return find(depthwise_table, "depthwise_conv2d").with(a, x, filters);
+  return kDepthwiseConv2d.with(a, x, filters);
 }
 Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) {
-  return find(depthwise_table, "depthwise_conv2d_input_gradient").with(a, dy, filters);
+  return kDepthwiseConv2dInputGradient.with(a, dy, filters);
 }
 Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) {
-  return find(depthwise_table, "depthwise_conv2d_filter_gradient").with(a, x, dy);
+  return kDepthwiseConv2dFilterGradient.with(a, x, dy);
 }
 DepthwisePositions dilation_positions(const Call& c) {
   const Tensor inputs[] = {c.x[0], c.x[1]};
-  std::vector<Tensor> y = find(depthwise_table, "dilation2d_positions").run(inputs, c.raw_attrs);
+  std::vector<Tensor> y = kDilation2dPositions.run(inputs, c.raw_attrs);
   return {y[0], y[1]};
 }
 
@@ -190,24 +203,22 @@ Tensor channels_last(const Op& op, Tensor (*f)(const Tensor&, const Tensor&, con
 
 // With several filters per channel, each channel is repeated once for each of its filters.
 Tensor depthwise_conv2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
-  const Op& op = find(depthwise_table, "depthwise_conv2d");
-  if (o.layout == Layout::nchw) return channels_last(op, depthwise_conv2d, images, all, o);
+  if (o.layout == Layout::nchw) return channels_last(kDepthwiseConv2d, depthwise_conv2d, images, all, o);
   const auto [x, filters] = promoted(images, all);
-  const WindowAttrs a = checked(op, x, filters, o, 4);
+  const WindowAttrs a = checked(kDepthwiseConv2d, x, filters, o, 4);
   const std::int64_t multiplier = filters.shape()[3], channels = channels_of(x);
   const Tensor each = reshape(filters, behind({}, a.sizes(), channels * multiplier));
-  if (multiplier == 1) return op.with(a, x, each);
+  if (multiplier == 1) return kDepthwiseConv2d.with(a, x, each);
   Shape copies = x.shape(), flat = x.shape();
   copies.push_back(multiplier);
   flat.set(flat.ndim() - 1, channels * multiplier);
-  return op.with(a, reshape(broadcast_to(expand_dims(x, -1), copies), flat), each);
+  return kDepthwiseConv2d.with(a, reshape(broadcast_to(expand_dims(x, -1), copies), flat), each);
 }
 
 Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
-  const Op& op = find(depthwise_table, "dilation2d");
-  if (o.layout == Layout::nchw) return channels_last(op, dilation2d, images, all, o);
+  if (o.layout == Layout::nchw) return channels_last(kDilation2d, dilation2d, images, all, o);
   const auto [x, filters] = promoted(images, all);
-  const WindowAttrs a = checked(op, x, filters, o, 3);
+  const WindowAttrs a = checked(kDilation2d, x, filters, o, 3);
   const auto reads = [](const kernels::WindowAxis& axis) {
     for (std::int64_t i = 0; i < axis.outputs; ++i)
       if (axis.cell_at(i, 0) >= axis.cell_at(i, axis.extent)) return false;
@@ -216,9 +227,9 @@ Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& 
   if (!reads(a.window.plane.rows) || !reads(a.window.plane.columns))
     throw_error<ShapeError>("dilation2d: a window contains no element of the image: x is {}, filters is {}",
                             x.spec(), filters.spec());
-  return op.with(a, x, filters);
+  return kDilation2d.with(a, x, filters);
 }
 
-std::span<const Op> depthwise_ops() { return depthwise_table; }
+std::span<const Op* const> depthwise_ops() { return depthwise_table; }
 
 }   // namespace tapedeck

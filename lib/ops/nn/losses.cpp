@@ -88,93 +88,106 @@ Tensor dense_error_of(const Call& c) {
   return softmax(logits) * sum(labels, -1, {.keepdims = true}) - labels;
 }
 
-constexpr Op losses_table[] = {
-    {.name = "sparse_softmax_cross_entropy",
-     .doc = "The negative log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
-     .tensorflow = "SparseSoftmaxCrossEntropyWithLogits",
-     .args = {"labels", "logits"},
-     .infer = infer_cross_entropy,
-     .forward = run_cross_entropy,
-     .rule = custom(
-         {.x = 0b11},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[1] = error_of(c) * expand_dims(std::move(dy[0]).dense(), -1);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); })},
-
-    {.name = "softmax_cross_entropy",
-     .doc = "The negative sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log "
-            "Σₖ exp(logitsₖ) - logitsⱼ).",
-     .tensorflow = "SoftmaxCrossEntropyWithLogits",
-     .args = {"labels", "logits"},
-     .infer = infer_dense_cross_entropy,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::dense_cross_entropy(c.x[0], c.x[1], y[0]); },
-     .rule = custom(
-         {.x = 0b11},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = expand_dims(std::move(dys[0]).dense(), -1);
-           if (c.needs(0)) dx[0] = -dy * log_softmax(c.x[1]);
-           if (c.needs(1)) dx[1] = dy * dense_error_of(c);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           if (dx[0].defined()) dy[0] = -sum(log_softmax(c.x[1]) * dx[0], -1);
-           if (!dx[1].defined()) return;
-           const Tensor of_logits = sum(dense_error_of(c) * dx[1], -1);
-           dy[0] = dy[0].defined() ? dy[0] + of_logits : of_logits;
-         })},
-
-    {.name = "sigmoid_cross_entropy",
-     .doc = "The negative log-likelihood of labels z under the probability sigmoid(x) of logits x: max(x, 0) "
-            "- x z + log(1 + exp(-|x|)).",
-     .args = {"labels", "logits"},
-     .infer = elementwise,
-     .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
-     .rule = partials([](auto, auto x) { return -x; },
-                      [](auto z, auto x) {
-                        const auto r = logistic(minimum(x, -x));
-                        return where(x > 0, 1 - z - r, r - z);
-                      })},
-
-    {.name = "huber",
-     .doc = "q (e - q / 2), where e = predictions - labels and q is e clamped to [-delta, delta]. This is "
-            "huber_loss before the mean.",
-     .args = {"labels", "predictions", "delta"},
-     .infer = elementwise,
-     .forward = map([](auto labels, auto predictions, auto delta) {
-       const auto e = predictions - labels, q = minimum(maximum(e, -delta), delta);
-       return q * (e - 0.5 * q);
-     }),
-     .rule = partials([](auto labels, auto predictions,
-                         auto delta) { return minimum(maximum(labels - predictions, -delta), delta); },
-                      [](auto labels, auto predictions, auto delta) {
-                        return minimum(maximum(predictions - labels, -delta), delta);
-                      },
-                      [](auto labels, auto predictions, auto delta) {
-                        return maximum(abs(predictions - labels) - delta, 0);
-                      })},
-
-    {.name = "l2_loss",
-     .doc = "Half the sum of squares: Σᵢ xᵢ² / 2.",
-     .tensorflow = "L2Loss",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           require_floating(c, 0);
-           return Spec{c.x[0].dtype(), {}};
-         },
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; }, Outputs::own},
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           Shape ones;
-           for (int d = 0; d < c.x[0].ndim(); ++d)
-             ones.push_back(1);
-           dx[0] = c.x[0] * reshape(dy, behind_extra(dy, 0, ones));
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0]); })},
+constexpr Op kSparseSoftmaxCrossEntropy = {
+    .name = "sparse_softmax_cross_entropy",
+    .doc = "The negative log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
+    .tensorflow = "SparseSoftmaxCrossEntropyWithLogits",
+    .args = {"labels", "logits"},
+    .infer = infer_cross_entropy,
+    .forward = run_cross_entropy,
+    .rule = custom(
+        {.x = 0b11},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[1] = error_of(c) * expand_dims(std::move(dy[0]).dense(), -1);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); }),
 };
+
+constexpr Op kSoftmaxCrossEntropy = {
+    .name = "softmax_cross_entropy",
+    .doc =
+        "The negative sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log "
+        "Σₖ exp(logitsₖ) - logitsⱼ).",
+    .tensorflow = "SoftmaxCrossEntropyWithLogits",
+    .args = {"labels", "logits"},
+    .infer = infer_dense_cross_entropy,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::dense_cross_entropy(c.x[0], c.x[1], y[0]); },
+    .rule = custom(
+        {.x = 0b11},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = expand_dims(std::move(dys[0]).dense(), -1);
+          if (c.needs(0)) dx[0] = -dy * log_softmax(c.x[1]);
+          if (c.needs(1)) dx[1] = dy * dense_error_of(c);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          if (dx[0].defined()) dy[0] = -sum(log_softmax(c.x[1]) * dx[0], -1);
+          if (!dx[1].defined()) return;
+          const Tensor of_logits = sum(dense_error_of(c) * dx[1], -1);
+          dy[0] = dy[0].defined() ? dy[0] + of_logits : of_logits;
+        }),
+};
+
+constexpr Op kSigmoidCrossEntropy = {
+    .name = "sigmoid_cross_entropy",
+    .doc =
+        "The negative log-likelihood of labels z under the probability sigmoid(x) of logits x: max(x, 0) "
+        "- x z + log(1 + exp(-|x|)).",
+    .args = {"labels", "logits"},
+    .infer = elementwise,
+    .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
+    .rule = partials([](auto, auto x) { return -x; },
+                     [](auto z, auto x) {
+                       const auto r = logistic(minimum(x, -x));
+                       return where(x > 0, 1 - z - r, r - z);
+                     }),
+};
+
+constexpr Op kHuber = {
+    .name = "huber",
+    .doc =
+        "q (e - q / 2), where e = predictions - labels and q is e clamped to [-delta, delta]. This is "
+        "huber_loss before the mean.",
+    .args = {"labels", "predictions", "delta"},
+    .infer = elementwise,
+    .forward = map([](auto labels, auto predictions, auto delta) {
+      const auto e = predictions - labels, q = minimum(maximum(e, -delta), delta);
+      return q * (e - 0.5 * q);
+    }),
+    .rule = partials([](auto labels, auto predictions,
+                        auto delta) { return minimum(maximum(labels - predictions, -delta), delta); },
+                     [](auto labels, auto predictions, auto delta) {
+                       return minimum(maximum(predictions - labels, -delta), delta);
+                     },
+                     [](auto labels, auto predictions, auto delta) {
+                       return maximum(abs(predictions - labels) - delta, 0);
+                     }),
+};
+
+constexpr Op kL2Loss = {
+    .name = "l2_loss",
+    .doc = "Half the sum of squares: Σᵢ xᵢ² / 2.",
+    .tensorflow = "L2Loss",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          require_floating(c, 0);
+          return Spec{c.x[0].dtype(), {}};
+        },
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; }, Outputs::own},
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          Shape ones;
+          for (int d = 0; d < c.x[0].ndim(); ++d)
+            ones.push_back(1);
+          dx[0] = c.x[0] * reshape(dy, behind_extra(dy, 0, ones));
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0]); }),
+};
+
+constexpr const Op* losses_table[] = {&kSparseSoftmaxCrossEntropy, &kSoftmaxCrossEntropy,
+                                      &kSigmoidCrossEntropy, &kHuber, &kL2Loss};
 
 // The mean of losses along their last axis.
 Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
@@ -191,20 +204,20 @@ Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
 
 Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
-  return find(losses_table, "sparse_softmax_cross_entropy").execute({x, 2});
+  return kSparseSoftmaxCrossEntropy.execute({x, 2});
 }
 Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
-  return find(losses_table, "softmax_cross_entropy").execute({x, 2});
+  return kSoftmaxCrossEntropy.execute({x, 2});
 }
 
 Tensor sigmoid_cross_entropy(Operand labels, Operand logits) {
   require_one_shape("sigmoid_cross_entropy", "logits", labels, logits);
-  return find(losses_table, "sigmoid_cross_entropy")(labels, logits);
+  return kSigmoidCrossEntropy(labels, logits);
 }
 Tensor l2_loss(const Tensor& x) {
   const Tensor* inputs[] = {&x};
-  return find(losses_table, "l2_loss").execute({inputs, 1});
+  return kL2Loss.execute({inputs, 1});
 }
 
 Tensor mean_squared_error(Operand labels, Operand predictions) {
@@ -214,9 +227,9 @@ Tensor mean_squared_error(Operand labels, Operand predictions) {
 Tensor huber_loss(Operand labels, Operand predictions, double delta) {
   if (!(delta > 0)) throw_error<ArgumentError>("huber_loss: delta is {}; use a positive one", delta);
   require_one_shape("huber_loss", "predictions", labels, predictions);
-  return mean_of_rows("huber_loss", find(losses_table, "huber")(labels, predictions, Operand(delta)));
+  return mean_of_rows("huber_loss", kHuber(labels, predictions, Operand(delta)));
 }
 
-std::span<const Op> losses_ops() { return losses_table; }
+std::span<const Op* const> losses_ops() { return losses_table; }
 
 }   // namespace tapedeck

@@ -15,31 +15,33 @@ namespace {
 
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped);
 
-constexpr Op nn_table[] = {
-    {.name = "dropout",
-     .doc = "0 for dropped elements, a share `rate` of all, and x / (1 - rate) for the others.",
-     .args = {"x", "dropped"},
-     .infer =
-         [](const Call& c) {
-           const Tensor &x = c.x[0], &dropped = c.x[1];
-           require_floating(c, 0);
-           if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped must be bool");
-           if (x.ndim() < dropped.ndim() ||
-               Shape(x.shape().dims().last(static_cast<std::size_t>(dropped.ndim()))) != dropped.shape())
-             throw_shape_error(c, "the last axes of x must be those of dropped");
-           return x.spec();
-         },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::drop(c.x[0], c.x[1], 1 / (1 - c.attrs<DropoutAttrs>().rate), y[0]);
-         },
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return dropped_out(c.attrs<DropoutAttrs>(), dy, c.x[1]); },
-         {.x = 0b10})},
+constexpr Op kDropout = {
+    .name = "dropout",
+    .doc = "0 for dropped elements, a share `rate` of all, and x / (1 - rate) for the others.",
+    .args = {"x", "dropped"},
+    .infer =
+        [](const Call& c) {
+          const Tensor &x = c.x[0], &dropped = c.x[1];
+          require_floating(c, 0);
+          if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped must be bool");
+          if (x.ndim() < dropped.ndim() ||
+              Shape(x.shape().dims().last(static_cast<std::size_t>(dropped.ndim()))) != dropped.shape())
+            throw_shape_error(c, "the last axes of x must be those of dropped");
+          return x.spec();
+        },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::drop(c.x[0], c.x[1], 1 / (1 - c.attrs<DropoutAttrs>().rate), y[0]);
+        },
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) { return dropped_out(c.attrs<DropoutAttrs>(), dy, c.x[1]); },
+        {.x = 0b10}),
 };
 
+constexpr const Op* nn_table[] = {&kDropout};
+
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped) {
-  return find(nn_table, "dropout").with(a, x, dropped);
+  return kDropout.with(a, x, dropped);
 }
 
 }   // namespace
@@ -60,6 +62,6 @@ Tensor bias_add(const Tensor& x, const Tensor& bias) {
   return x + bias;
 }
 
-std::span<const Op> nn_ops() { return nn_table; }
+std::span<const Op* const> nn_ops() { return nn_table; }
 
 }   // namespace tapedeck

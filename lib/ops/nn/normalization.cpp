@@ -217,79 +217,94 @@ Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {
   return v * power - (2 * o.alpha * o.beta) * across;
 }
 
-constexpr Op normalization_table[] = {
-    {.name = "layer_norm",
-     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance along the last "
-            "axis (Ba, Kiros and Hinton 2016).",
-     .args = {"x", "scale", "offset"},
-     .infer = infer_layer_norm,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::layer_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0]); },
-     .rule = custom({.x = 0b11}, layer_norm_vjp,
-                    [](const Call& c, Refs dx, std::span<Tensor> dy) {
-                      dy[0] = tangent(rows_of(c.x[0], epsilon_of(c)), c.x[1], dx);
-                    })},
-
-    {.name = "layer_norm_gradient",
-     .doc = "The gradients of layer_norm with respect to its inputs, in one pass.",
-     .args = {"dy", "x", "scale"},
-     .infer = infer_gradient,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::layer_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]);
-         },
-     .rule = gradient_rule<rows_of>()},
-
-    {.name = "batch_norm",
-     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance over all axes "
-            "but the last (Ioffe and Szegedy 2015). The other outputs are the mean, variance · n / (n - 1), "
-            "the mean and the variance.",
-     .tensorflow = "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
-     .args = {"x", "scale", "offset"},
-     .infer = infer_batch_norm,
-     .forward = {run_batch_norm, Outputs::own},
-     .rule = accepting_none(custom({.x = 0b11}, batch_norm_vjp))},
-
-    {.name = "batch_norm_gradient",
-     .doc = "The gradients of batch_norm with respect to its inputs, given that of its first output, in two "
-            "passes.",
-     .args = {"dy", "x", "scale"},
-     .infer = infer_batch_norm_gradient,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::batch_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]);
-         },
-     .rule = gradient_rule<channels_of>()},
-
-    {.name = "local_response_normalization",
-     .doc = "x / (bias + alpha · s)^beta, where s is the sum of x² over the channels at a distance of at "
-            "most `radius`.",
-     .tensorflow = "LRN",
-     .args = {"x"},
-     .infer = infer_rows,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const auto& o = c.attrs<LocalResponseOptions>();
-                   y[0] = c.x[0] * pow(normaliser(c.x[0], o), -o.beta);
-                 },
-                 Outputs::own},
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = local_derivative(c, std::move(dy[0]).dense(), true);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = local_derivative(c, dx[0], false); })},
+constexpr Op kLayerNorm = {
+    .name = "layer_norm",
+    .doc =
+        "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance along the last "
+        "axis (Ba, Kiros and Hinton 2016).",
+    .args = {"x", "scale", "offset"},
+    .infer = infer_layer_norm,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::layer_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0]); },
+    .rule = custom({.x = 0b11}, layer_norm_vjp,
+                   [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                     dy[0] = tangent(rows_of(c.x[0], epsilon_of(c)), c.x[1], dx);
+                   }),
 };
+
+constexpr Op kLayerNormGradient = {
+    .name = "layer_norm_gradient",
+    .doc = "The gradients of layer_norm with respect to its inputs, in one pass.",
+    .args = {"dy", "x", "scale"},
+    .infer = infer_gradient,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::layer_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]);
+        },
+    .rule = gradient_rule<rows_of>(),
+};
+
+constexpr Op kBatchNorm = {
+    .name = "batch_norm",
+    .doc =
+        "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance over all axes "
+        "but the last (Ioffe and Szegedy 2015). The other outputs are the mean, variance · n / (n - 1), "
+        "the mean and the variance.",
+    .tensorflow = "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
+    .args = {"x", "scale", "offset"},
+    .infer = infer_batch_norm,
+    .forward = {run_batch_norm, Outputs::own},
+    .rule = accepting_none(custom({.x = 0b11}, batch_norm_vjp)),
+};
+
+constexpr Op kBatchNormGradient = {
+    .name = "batch_norm_gradient",
+    .doc =
+        "The gradients of batch_norm with respect to its inputs, given that of its first output, in two "
+        "passes.",
+    .args = {"dy", "x", "scale"},
+    .infer = infer_batch_norm_gradient,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::batch_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]);
+        },
+    .rule = gradient_rule<channels_of>(),
+};
+
+constexpr Op kLocalResponseNormalization = {
+    .name = "local_response_normalization",
+    .doc =
+        "x / (bias + alpha · s)^beta, where s is the sum of x² over the channels at a distance of at "
+        "most `radius`.",
+    .tensorflow = "LRN",
+    .args = {"x"},
+    .infer = infer_rows,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const auto& o = c.attrs<LocalResponseOptions>();
+                  y[0] = c.x[0] * pow(normaliser(c.x[0], o), -o.beta);
+                },
+                Outputs::own},
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = local_derivative(c, std::move(dy[0]).dense(), true);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = local_derivative(c, dx[0], false); }),
+};
+
+constexpr const Op* normalization_table[] = {&kLayerNorm, &kLayerNormGradient, &kBatchNorm,
+                                             &kBatchNormGradient, &kLocalResponseNormalization};
 
 std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
-  return find(normalization_table, "layer_norm_gradient").run(inputs, NormAttrs{epsilon});
+  return kLayerNormGradient.run(inputs, NormAttrs{epsilon});
 }
 
 std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
-  return find(normalization_table, "batch_norm_gradient").run(inputs, NormAttrs{epsilon});
+  return kBatchNormGradient.run(inputs, NormAttrs{epsilon});
 }
 
 void check_epsilon(std::string_view name, double epsilon) {
@@ -300,13 +315,13 @@ void check_epsilon(std::string_view name, double epsilon) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
   check_epsilon("layer_norm", epsilon);
-  return find(normalization_table, "layer_norm").with(NormAttrs{epsilon}, x, scale, offset);
+  return kLayerNorm.with(NormAttrs{epsilon}, x, scale, offset);
 }
 
 BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
   check_epsilon("batch_norm", epsilon);
   const Tensor inputs[] = {x, scale, offset};
-  std::vector<Tensor> y = find(normalization_table, "batch_norm").run(inputs, NormAttrs{epsilon});
+  std::vector<Tensor> y = kBatchNorm.run(inputs, NormAttrs{epsilon});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2]), std::move(y[3]), std::move(y[4])};
 }
 
@@ -337,9 +352,9 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
 Tensor local_response_normalization(const Tensor& x, const LocalResponseOptions& options) {
   if (options.radius < 0)
     throw_error<ArgumentError>("local_response_normalization: radius is {}; use 0 or more", options.radius);
-  return find(normalization_table, "local_response_normalization").with(options, x);
+  return kLocalResponseNormalization.with(options, x);
 }
 
-std::span<const Op> normalization_ops() { return normalization_table; }
+std::span<const Op* const> normalization_ops() { return normalization_table; }
 
 }   // namespace tapedeck

@@ -41,45 +41,50 @@ constexpr Rule patches_rule() {
   return linear([](const Call& c, const Tensor& dy) { return patches_gradient(c.attrs<WindowAttrs>(), dy); });
 }
 
-constexpr Op patches_table[] = {
-    {.name = "extract_image_patches",
-     .doc = "Image patches read by a sliding window, flattened row by row. conv2d is their product with the "
-            "filters.",
-     .tensorflow = "ExtractImagePatches",
-     .args = {"x"},
-     .infer = infer_patches,
-     .forward = run_patches,
-     .rule = patches_rule()},
-
-    {.name = "patches_gradient",
-     .doc = "The adjoint of extract_image_patches and extract_volume_patches: each patch is added to the "
-            "images where it was read.",
-     .args = {"dy"},
-     .infer = infer_patches_gradient,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::patches_gradient(geometry(c, channels_of(y[0])), c.x[0], y[0]);
-         },
-     .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); })},
-
-    {.name = "extract_volume_patches",
-     .doc = "Volume patches read by a sliding window, flattened plane by plane. conv3d is their product with "
-            "the filters.",
-     .tensorflow = "ExtractVolumePatches",
-     .args = {"x"},
-     .infer = infer_patches,
-     .forward = run_patches,
-     .rule = patches_rule()},
+constexpr Op kExtractImagePatches = {
+    .name = "extract_image_patches",
+    .doc =
+        "Image patches read by a sliding window, flattened row by row. conv2d is their product with the "
+        "filters.",
+    .tensorflow = "ExtractImagePatches",
+    .args = {"x"},
+    .infer = infer_patches,
+    .forward = run_patches,
+    .rule = patches_rule(),
 };
 
+constexpr Op kPatchesGradient = {
+    .name = "patches_gradient",
+    .doc =
+        "The adjoint of extract_image_patches and extract_volume_patches: each patch is added to the "
+        "images where it was read.",
+    .args = {"dy"},
+    .infer = infer_patches_gradient,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::patches_gradient(geometry(c, channels_of(y[0])), c.x[0], y[0]);
+        },
+    .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); }),
+};
+
+constexpr Op kExtractVolumePatches = {
+    .name = "extract_volume_patches",
+    .doc =
+        "Volume patches read by a sliding window, flattened plane by plane. conv3d is their product with "
+        "the filters.",
+    .tensorflow = "ExtractVolumePatches",
+    .args = {"x"},
+    .infer = infer_patches,
+    .forward = run_patches,
+    .rule = patches_rule(),
+};
+
+constexpr const Op* patches_table[] = {&kExtractImagePatches, &kPatchesGradient, &kExtractVolumePatches};
+
 Tensor patches(const WindowAttrs& a, const Tensor& x) {
-  return (a.axes == 2 ? find(patches_table, "extract_image_patches")
-                      : find(patches_table, "extract_volume_patches"))
-      .with(a, x);
+  return (a.axes == 2 ? kExtractImagePatches : kExtractVolumePatches).with(a, x);
 }
-Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) {
-  return find(patches_table, "patches_gradient").with(a, dy);
-}
+Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) { return kPatchesGradient.with(a, dy); }
 
 Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatchOptions& o) {
   const Tensor* inputs[] = {&x};
@@ -95,16 +100,16 @@ Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatc
 }   // namespace
 
 Tensor extract_image_patches(const Tensor& x, const PatchOptions& o) {
-  return checked_patches(find(patches_table, "extract_image_patches"), 2, x,
+  return checked_patches(kExtractImagePatches, 2, x,
                          {.window = in_volume(o.window),
                           .strides = in_volume(o.strides),
                           .dilation = in_volume(o.dilation),
                           .padding = in_volume(o.padding)});
 }
 Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) {
-  return checked_patches(find(patches_table, "extract_volume_patches"), 3, x, o);
+  return checked_patches(kExtractVolumePatches, 3, x, o);
 }
 
-std::span<const Op> patches_ops() { return patches_table; }
+std::span<const Op* const> patches_ops() { return patches_table; }
 
 }   // namespace tapedeck

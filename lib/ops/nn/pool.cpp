@@ -106,147 +106,177 @@ void max_volumes_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
       max_gather(a.across, a.folded(max_gather(a.plane, dx[0], c.x[0])), a.folded(max_of(a.plane, c.x[0]))));
 }
 
-constexpr Op pool_table[] = {
-    {.name = "max_pool2d",
-     .doc = "2-D max pooling: the largest element of each channel in each window; the gradient goes to the "
-            "first maximum.",
-     .tensorflow = "MaxPool MaxPoolV2",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = run_max,
-     .rule = max_rule()},
-
-    {.name = "max_pool1d",
-     .doc = "1-D max pooling: the largest element of each channel in each window; the gradient goes to the "
-            "first maximum.",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = run_max,
-     .rule = max_rule()},
-
-    {.name = "max_pool3d",
-     .doc = "3-D max pooling: the largest element of each channel in each window; the gradient goes to the "
-            "first maximum.",
-     .tensorflow = "MaxPool3D",
-     .args = {"x"},
-     .infer = infer_volumes,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const auto& a = c.attrs<VolumeAttrs>();
-                   y[0] = a.unfolded(max_of(a.across, a.folded(max_of(a.plane, c.x[0]))));
-                 },
-                 Outputs::own},
-     .rule = custom({.x = 1}, max_volumes_vjp, max_volumes_jvp)},
-
-    {.name = "max_pool_with_argmax",
-     .doc = "2-D max pooling, and the position of the first maximum of each window as (row · width + column) "
-            "· channels + channel; for a window with NaN, that of the first NaN.",
-     .tensorflow = "MaxPoolWithArgmax",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           const Spec y = infer_pool(c);
-           return std::vector<Spec>{y, {DType::i64, y.shape}};
-         },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::max_pool_with_positions(pooling_of(c), c.x[0], c.attrs<PoolAttrs>().through, y[0], y[1]);
-         },
-     .rule = max_rule()},
-
-    {.name = "fractional_max_pool",
-     .doc = "Fractional max pooling (Graham 2014): the largest element of each channel in each window, where "
-            "windows lie between given bounds of rows and columns.",
-     .tensorflow = "FractionalMaxPool",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = run_max,
-     .rule = max_rule()},
-
-    {.name = "max_pool_scatter",
-     .doc = "The vjp of max pooling: zeros of x's shape, to which dy is added where x has the first maximum "
-            "of each window.",
-     .args = {"dy", "x"},
-     .infer = infer_scatter,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::max_pool_scatter(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
-         },
-     .rule =
-         linear([](const Call& c, const Tensor& v) { return max_gather(c.attrs<PoolAttrs>(), v, c.x[1]); },
-                {.x = 0b10})},
-
-    {.name = "max_pool_gather",
-     .doc = "The jvp of max pooling: the elements of v where x has the first maximum of each window.",
-     .args = {"v", "x"},
-     .infer = infer_pool_gather,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::max_pool_gather(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
-         },
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return max_scatter(c.attrs<PoolAttrs>(), dy, c.x[1]); },
-                {.x = 0b10})},
-
-    {.name = "avg_pool2d",
-     .doc = "2-D average pooling: the mean of each channel in each window, excluding padding.",
-     .tensorflow = "AvgPool",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = run_avg,
-     .rule = avg_rule()},
-
-    {.name = "avg_pool1d",
-     .doc = "1-D average pooling: the mean of each channel in each window, excluding padding.",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = run_avg,
-     .rule = avg_rule()},
-
-    {.name = "avg_pool3d",
-     .doc = "3-D average pooling: the mean of each channel in each window, excluding padding.",
-     .tensorflow = "AvgPool3D",
-     .args = {"x"},
-     .infer = infer_volumes,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const auto& a = c.attrs<VolumeAttrs>();
-                   y[0] = a.unfolded(avg(a.across, a.folded(avg(a.plane, c.x[0]))));
-                 },
-                 Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const auto& a = c.attrs<VolumeAttrs>();
-       return avg_gradient(a.plane, a.unfolded(avg_gradient(a.across, a.folded(dy))));
-     })},
-
-    {.name = "fractional_avg_pool",
-     .doc = "Fractional average pooling (Graham 2014): the mean of each channel in each window, where "
-            "windows lie between given bounds of rows and columns.",
-     .tensorflow = "FractionalAvgPool",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = run_avg,
-     .rule = avg_rule()},
-
-    {.name = "avg_pool_gradient",
-     .doc = "The adjoint of average pooling.",
-     .tensorflow = "AvgPoolGrad",
-     .args = {"dy"},
-     .infer = infer_avg_gradient,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::avg_pool_gradient(pooling_of(c), c.x[0], y[0]); },
-     .rule = linear([](const Call& c, const Tensor& v) { return avg(c.attrs<PoolAttrs>(), v); })},
+constexpr Op kMaxPool2d = {
+    .name = "max_pool2d",
+    .doc =
+        "2-D max pooling: the largest element of each channel in each window; the gradient goes to the "
+        "first maximum.",
+    .tensorflow = "MaxPool MaxPoolV2",
+    .args = {"x"},
+    .infer = infer_pool,
+    .forward = run_max,
+    .rule = max_rule(),
 };
 
+constexpr Op kMaxPool1d = {
+    .name = "max_pool1d",
+    .doc =
+        "1-D max pooling: the largest element of each channel in each window; the gradient goes to the "
+        "first maximum.",
+    .args = {"x"},
+    .infer = infer_pool,
+    .forward = run_max,
+    .rule = max_rule(),
+};
+
+constexpr Op kMaxPool3d = {
+    .name = "max_pool3d",
+    .doc =
+        "3-D max pooling: the largest element of each channel in each window; the gradient goes to the "
+        "first maximum.",
+    .tensorflow = "MaxPool3D",
+    .args = {"x"},
+    .infer = infer_volumes,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const auto& a = c.attrs<VolumeAttrs>();
+                  y[0] = a.unfolded(max_of(a.across, a.folded(max_of(a.plane, c.x[0]))));
+                },
+                Outputs::own},
+    .rule = custom({.x = 1}, max_volumes_vjp, max_volumes_jvp),
+};
+
+constexpr Op kMaxPoolWithArgmax = {
+    .name = "max_pool_with_argmax",
+    .doc =
+        "2-D max pooling, and the position of the first maximum of each window as (row · width + column) "
+        "· channels + channel; for a window with NaN, that of the first NaN.",
+    .tensorflow = "MaxPoolWithArgmax",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          const Spec y = infer_pool(c);
+          return std::vector<Spec>{y, {DType::i64, y.shape}};
+        },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::max_pool_with_positions(pooling_of(c), c.x[0], c.attrs<PoolAttrs>().through, y[0], y[1]);
+        },
+    .rule = max_rule(),
+};
+
+constexpr Op kFractionalMaxPool = {
+    .name = "fractional_max_pool",
+    .doc =
+        "Fractional max pooling (Graham 2014): the largest element of each channel in each window, where "
+        "windows lie between given bounds of rows and columns.",
+    .tensorflow = "FractionalMaxPool",
+    .args = {"x"},
+    .infer = infer_pool,
+    .forward = run_max,
+    .rule = max_rule(),
+};
+
+constexpr Op kMaxPoolScatter = {
+    .name = "max_pool_scatter",
+    .doc =
+        "The vjp of max pooling: zeros of x's shape, to which dy is added where x has the first maximum "
+        "of each window.",
+    .args = {"dy", "x"},
+    .infer = infer_scatter,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::max_pool_scatter(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
+        },
+    .rule = linear([](const Call& c, const Tensor& v) { return max_gather(c.attrs<PoolAttrs>(), v, c.x[1]); },
+                   {.x = 0b10}),
+};
+
+constexpr Op kMaxPoolGather = {
+    .name = "max_pool_gather",
+    .doc = "The jvp of max pooling: the elements of v where x has the first maximum of each window.",
+    .args = {"v", "x"},
+    .infer = infer_pool_gather,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::max_pool_gather(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
+        },
+    .rule =
+        linear([](const Call& c, const Tensor& dy) { return max_scatter(c.attrs<PoolAttrs>(), dy, c.x[1]); },
+               {.x = 0b10}),
+};
+
+constexpr Op kAvgPool2d = {
+    .name = "avg_pool2d",
+    .doc = "2-D average pooling: the mean of each channel in each window, excluding padding.",
+    .tensorflow = "AvgPool",
+    .args = {"x"},
+    .infer = infer_pool,
+    .forward = run_avg,
+    .rule = avg_rule(),
+};
+
+constexpr Op kAvgPool1d = {
+    .name = "avg_pool1d",
+    .doc = "1-D average pooling: the mean of each channel in each window, excluding padding.",
+    .args = {"x"},
+    .infer = infer_pool,
+    .forward = run_avg,
+    .rule = avg_rule(),
+};
+
+constexpr Op kAvgPool3d = {
+    .name = "avg_pool3d",
+    .doc = "3-D average pooling: the mean of each channel in each window, excluding padding.",
+    .tensorflow = "AvgPool3D",
+    .args = {"x"},
+    .infer = infer_volumes,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const auto& a = c.attrs<VolumeAttrs>();
+                  y[0] = a.unfolded(avg(a.across, a.folded(avg(a.plane, c.x[0]))));
+                },
+                Outputs::own},
+    .rule = linear([](const Call& c, const Tensor& dy) {
+      const auto& a = c.attrs<VolumeAttrs>();
+      return avg_gradient(a.plane, a.unfolded(avg_gradient(a.across, a.folded(dy))));
+    }),
+};
+
+constexpr Op kFractionalAvgPool = {
+    .name = "fractional_avg_pool",
+    .doc =
+        "Fractional average pooling (Graham 2014): the mean of each channel in each window, where "
+        "windows lie between given bounds of rows and columns.",
+    .tensorflow = "FractionalAvgPool",
+    .args = {"x"},
+    .infer = infer_pool,
+    .forward = run_avg,
+    .rule = avg_rule(),
+};
+
+constexpr Op kAvgPoolGradient = {
+    .name = "avg_pool_gradient",
+    .doc = "The adjoint of average pooling.",
+    .tensorflow = "AvgPoolGrad",
+    .args = {"dy"},
+    .infer = infer_avg_gradient,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::avg_pool_gradient(pooling_of(c), c.x[0], y[0]); },
+    .rule = linear([](const Call& c, const Tensor& v) { return avg(c.attrs<PoolAttrs>(), v); }),
+};
+
+constexpr const Op* pool_table[] = {
+    &kMaxPool2d,     &kMaxPool1d, &kMaxPool3d, &kMaxPoolWithArgmax, &kFractionalMaxPool, &kMaxPoolScatter,
+    &kMaxPoolGather, &kAvgPool2d, &kAvgPool1d, &kAvgPool3d,         &kFractionalAvgPool, &kAvgPoolGradient};
+
 Tensor max_scatter(const PoolAttrs& a, const Tensor& dy, const Tensor& x) {
-  return piecewise(find(pool_table, "max_pool_scatter").with(a, dy, x), x);
+  return piecewise(kMaxPoolScatter.with(a, dy, x), x);
 }
 Tensor max_gather(const PoolAttrs& a, const Tensor& v, const Tensor& x) {
-  return piecewise(find(pool_table, "max_pool_gather").with(a, v, x), x);
+  return piecewise(kMaxPoolGather.with(a, v, x), x);
 }
-Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) {
-  return find(pool_table, "avg_pool_gradient").with(a, dy);
-}
-Tensor max_of(const PoolAttrs& a, const Tensor& x) { return find(pool_table, "max_pool2d").with(a, x); }
-Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(pool_table, "avg_pool2d").with(a, x); }
+Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) { return kAvgPoolGradient.with(a, dy); }
+Tensor max_of(const PoolAttrs& a, const Tensor& x) { return kMaxPool2d.with(a, x); }
+Tensor avg(const PoolAttrs& a, const Tensor& x) { return kAvgPool2d.with(a, x); }
 
 template <int N> Pool3dOptions options_in_volume(const Op& op, const PoolOptions<N>& o) {
   if constexpr (N == 1) check_row_padding(op.name, o.padding);
@@ -344,43 +374,43 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalPoolOptions
 }   // namespace
 
 Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  return max_pool(find(pool_table, "max_pool1d"), x, options);
+  return max_pool(kMaxPool1d, x, options);
 }
 Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return max_pool(find(pool_table, "max_pool2d"), x, options);
+  return max_pool(kMaxPool2d, x, options);
 }
 Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return max_pool(find(pool_table, "max_pool3d"), x, options);
+  return max_pool(kMaxPool3d, x, options);
 }
 MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
                                     MaxPoolWithArgmaxOptions positions) {
-  const Op& op = find(pool_table, "max_pool_with_argmax");
+  const Op& op = kMaxPoolWithArgmax;
   check_cells(op, in_volume(options.window), 2);
   const WindowAttrs window = window_over(op, 2, x, options_in_volume(op, options));
   if (const Tensor y = empty_pool(op, x, window); y.defined()) return {y, zeros(y.shape(), DType::i64)};
   PoolAttrs a = pool_of(window);
   a.through = positions.through_all_images;
-  const std::vector<Tensor> y = op.run(std::span(&x, 1), Attrs(a));
+  const std::vector<Tensor> y = kMaxPoolWithArgmax.run(std::span(&x, 1), Attrs(a));
   return {y[0], y[1]};
 }
 
 Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  return avg_pool(find(pool_table, "avg_pool1d"), x, options);
+  return avg_pool(kAvgPool1d, x, options);
 }
 Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return avg_pool(find(pool_table, "avg_pool2d"), x, options);
+  return avg_pool(kAvgPool2d, x, options);
 }
 Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return avg_pool(find(pool_table, "avg_pool3d"), x, options);
+  return avg_pool(kAvgPool3d, x, options);
 }
 
 Fractional fractional_max_pool(const Tensor& x, const FractionalPoolOptions& options, random::Key key) {
-  return fractional(find(pool_table, "fractional_max_pool"), x, options, key);
+  return fractional(kFractionalMaxPool, x, options, key);
 }
 Fractional fractional_avg_pool(const Tensor& x, const FractionalPoolOptions& options, random::Key key) {
-  return fractional(find(pool_table, "fractional_avg_pool"), x, options, key);
+  return fractional(kFractionalAvgPool, x, options, key);
 }
 
-std::span<const Op> pool_ops() { return pool_table; }
+std::span<const Op* const> pool_ops() { return pool_table; }
 
 }   // namespace tapedeck

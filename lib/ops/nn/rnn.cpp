@@ -232,91 +232,101 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
 
 Tensor ctc_gradient(const CtcAttrs& a, const Call& c);
 
-constexpr Op rnn_table[] = {
-    {.name = "block_lstm",
-     .doc = "The states h and c of an LSTM after every step of a sequence, and its gates: c = f c + i g and "
-            "h = o tanh(c), where i, g, f and o are sigmoid or tanh of [x, h] weights + bias.",
-     .tensorflow = "BlockLSTM",
-     .args = {"x", "h", "c", "weights"},
-     .infer = infer_lstm,
-     .forward = {run_lstm, Outputs::own},
-     .rule = unstacked(accepting_none(custom({.x = 0b1111, .y = true}, lstm_vjp)))},
-
-    {.name = "block_lstm_gradient",
-     .doc = "The adjoint of block_lstm's recurrent part. Maps cotangents of h, c and gates, each of which "
-            "may be empty, to those of the gates before their activation and of the initial state.",
-     .args = {"dh", "dc", "dgates", "gates"},
-     .infer = infer_lstm_gradient,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::lstm_gradient(lstm_of(c, c.x[5], c.x[3].shape()[0]), c.x[0], c.x[1], c.x[2], c.x[3],
-                                  c.x[4], c.x[5], c.x[6], y[0], y[1], y[2]);
-         },
-     .rule = unstacked(custom({.x = 0b1111111},
-                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                                pull_back_by_ops(c, dy, dx, lstm_gradient_by_ops);
-                              }))},
-
-    {.name = "ctc_loss",
-     .doc = "The negative logarithm of the total probability of labels over all alignments with time, in "
-            "which a blank stands for no label (Graves et al. 2006, equation 8).",
-     .tensorflow = "CTCLoss",
-     .args = {"labels", "logits", "label_lengths", "logit_lengths"},
-     .infer = [](const Call& c) -> Spec {
-       require_sequences(c);
-       return {c.x[1].dtype(), {c.x[1].shape()[1]}};
-     },
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const kernels::CtcLabels labels = labels_of(c);
-                   allocate_for(y[0]);
-                   kernels::ctc_loss(labels, log_softmax(c.x[1]), y[0]);
-                 },
-                 Outputs::own},
-     .rule = custom(
-         {.x = 0b1111},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const Tensor of_sequences = expand_dims(expand_dims(std::move(dy[0]).dense(), -1), -3);
-           dx[1] = of_sequences * ctc_gradient(c.attrs<CtcAttrs>(), c);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           if (dx[1].defined()) dy[0] = sum(ctc_gradient(c.attrs<CtcAttrs>(), c) * dx[1], {-3, -1});
-         })},
-
-    {.name = "ctc_loss_gradient",
-     .doc = "The gradient of the sum of ctc_loss with respect to logits: softmax(logits) minus the "
-            "probability of each class at each step, given the labels (Graves et al. 2006, equation 16).",
-     .args = {"labels", "logits", "label_lengths", "logit_lengths"},
-     .infer = [](const Call& c) -> Spec {
-       require_sequences(c);
-       return c.x[1].spec();
-     },
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const kernels::CtcLabels labels = labels_of(c);
-                   const Tensor log_p = log_softmax(c.x[1]);
-                   y[0] = copy_of(exp(log_p));   // written next, which results of ops are not
-                   kernels::ctc_gradient(labels, log_p, y[0]);
-                 },
-                 Outputs::own},
-     .rule = unstacked(custom({.x = 0b1111},
-                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                                if (c.x[1].size() == 0) {
-                                  dx[1] = zeros_like(c.x[1]);
-                                  return;
-                                }
-                                pull_back_by_ops(c, dy, dx, [labels = labels_of(c)](const Tensors& x) {
-                                  GradientTape tape;
-                                  tape.watch(x[1]);
-                                  const Tensor loss = ctc_by_ops(labels, x[1], x[2], x[3]);
-                                  return Tensors{tape.gradient(loss, x[1]).dense()};
-                                });
-                              }))},
+constexpr Op kBlockLstm = {
+    .name = "block_lstm",
+    .doc =
+        "The states h and c of an LSTM after every step of a sequence, and its gates: c = f c + i g and "
+        "h = o tanh(c), where i, g, f and o are sigmoid or tanh of [x, h] weights + bias.",
+    .tensorflow = "BlockLSTM",
+    .args = {"x", "h", "c", "weights"},
+    .infer = infer_lstm,
+    .forward = {run_lstm, Outputs::own},
+    .rule = unstacked(accepting_none(custom({.x = 0b1111, .y = true}, lstm_vjp))),
 };
 
-Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x) {
-  return find(rnn_table, "block_lstm_gradient").run(x, Attrs(a));
-}
+constexpr Op kBlockLstmGradient = {
+    .name = "block_lstm_gradient",
+    .doc =
+        "The adjoint of block_lstm's recurrent part. Maps cotangents of h, c and gates, each of which "
+        "may be empty, to those of the gates before their activation and of the initial state.",
+    .args = {"dh", "dc", "dgates", "gates"},
+    .infer = infer_lstm_gradient,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::lstm_gradient(lstm_of(c, c.x[5], c.x[3].shape()[0]), c.x[0], c.x[1], c.x[2], c.x[3],
+                                 c.x[4], c.x[5], c.x[6], y[0], y[1], y[2]);
+        },
+    .rule = unstacked(custom({.x = 0b1111111},
+                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                               pull_back_by_ops(c, dy, dx, lstm_gradient_by_ops);
+                             })),
+};
+
+constexpr Op kCtcLoss = {
+    .name = "ctc_loss",
+    .doc =
+        "The negative logarithm of the total probability of labels over all alignments with time, in "
+        "which a blank stands for no label (Graves et al. 2006, equation 8).",
+    .tensorflow = "CTCLoss",
+    .args = {"labels", "logits", "label_lengths", "logit_lengths"},
+    .infer = [](const Call& c) -> Spec {
+      require_sequences(c);
+      return {c.x[1].dtype(), {c.x[1].shape()[1]}};
+    },
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const kernels::CtcLabels labels = labels_of(c);
+                  allocate_for(y[0]);
+                  kernels::ctc_loss(labels, log_softmax(c.x[1]), y[0]);
+                },
+                Outputs::own},
+    .rule = custom(
+        {.x = 0b1111},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          const Tensor of_sequences = expand_dims(expand_dims(std::move(dy[0]).dense(), -1), -3);
+          dx[1] = of_sequences * ctc_gradient(c.attrs<CtcAttrs>(), c);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          if (dx[1].defined()) dy[0] = sum(ctc_gradient(c.attrs<CtcAttrs>(), c) * dx[1], {-3, -1});
+        }),
+};
+
+constexpr Op kCtcLossGradient = {
+    .name = "ctc_loss_gradient",
+    .doc =
+        "The gradient of the sum of ctc_loss with respect to logits: softmax(logits) minus the "
+        "probability of each class at each step, given the labels (Graves et al. 2006, equation 16).",
+    .args = {"labels", "logits", "label_lengths", "logit_lengths"},
+    .infer = [](const Call& c) -> Spec {
+      require_sequences(c);
+      return c.x[1].spec();
+    },
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const kernels::CtcLabels labels = labels_of(c);
+                  const Tensor log_p = log_softmax(c.x[1]);
+                  y[0] = copy_of(exp(log_p));   // written next, which results of ops are not
+                  kernels::ctc_gradient(labels, log_p, y[0]);
+                },
+                Outputs::own},
+    .rule = unstacked(custom({.x = 0b1111},
+                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                               if (c.x[1].size() == 0) {
+                                 dx[1] = zeros_like(c.x[1]);
+                                 return;
+                               }
+                               pull_back_by_ops(c, dy, dx, [labels = labels_of(c)](const Tensors& x) {
+                                 GradientTape tape;
+                                 tape.watch(x[1]);
+                                 const Tensor loss = ctc_by_ops(labels, x[1], x[2], x[3]);
+                                 return Tensors{tape.gradient(loss, x[1]).dense()};
+                               });
+                             })),
+};
+
+constexpr const Op* rnn_table[] = {&kBlockLstm, &kBlockLstmGradient, &kCtcLoss, &kCtcLossGradient};
+
+Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x) { return kBlockLstmGradient.run(x, Attrs(a)); }
 Tensor ctc_gradient(const CtcAttrs& a, const Call& c) {
-  return find(rnn_table, "ctc_loss_gradient").with(a, c.x[0], c.x[1], c.x[2], c.x[3]);
+  return kCtcLossGradient.with(a, c.x[0], c.x[1], c.x[2], c.x[3]);
 }
 
 }   // namespace
@@ -332,7 +342,7 @@ LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weigh
 LstmState block_lstm(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias,
                      double forget_bias) {
   const Tensors inputs{x, state.h, state.c, weights, bias};
-  const Tensors y = find(rnn_table, "block_lstm").run(inputs, Attrs(LstmAttrs{forget_bias}));
+  const Tensors y = kBlockLstm.run(inputs, Attrs(LstmAttrs{forget_bias}));
   return {y[0], y[1]};
 }
 
@@ -348,9 +358,9 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeights& w) {
 
 Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths,
                 const Tensor& logit_lengths, std::int64_t blank) {
-  return find(rnn_table, "ctc_loss").with(CtcAttrs{blank}, labels, logits, label_lengths, logit_lengths);
+  return kCtcLoss.with(CtcAttrs{blank}, labels, logits, label_lengths, logit_lengths);
 }
 
-std::span<const Op> rnn_ops() { return rnn_table; }
+std::span<const Op* const> rnn_ops() { return rnn_table; }
 
 }   // namespace tapedeck

@@ -41,69 +41,78 @@ Tensor along_p(const Call& c, const Tensor& dy) {
   return extra.empty() ? of_all : sum(of_all, extra);
 }
 
-constexpr Op softmax_table[] = {
-    {.name = "softmax",
-     .doc = "Exponentials divided by their sum along an axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
-     .tensorflow = "Softmax",
-     .args = {"x"},
-     .infer = infer_softmax,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-     .rule = stacking_jvp(custom(
-         {.y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis);
-         }))},
-
-    {.name = "log_softmax",
-     .doc = "Logarithm of the softmax along an axis: yᵢ = xᵢ - log Σⱼ exp(xⱼ).",
-     .tensorflow = "LogSoftmax",
-     .args = {"x"},
-     .infer = infer_softmax,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::log_softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-     .rule = stacking_jvp(custom(
-         {.y = true},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           dx[0] =
-               log_softmax_derivative(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, {.keepdims = true}), c.y[0]);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, {.keepdims = true});
-         }))},
-
-    {.name = "softmax_derivative",
-     .doc = "The Jacobian of softmax, whose value is p, times v: yᵢ = (vᵢ - Σⱼ pⱼ vⱼ) pᵢ along an axis. The "
-            "Jacobian is symmetric.",
-     .args = {"p", "v"},
-     .infer = infer_derivative,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::softmax_derivative(c.x[0], c.x[1], c.attrs<SoftmaxAttrs>().axis, y[0]);
-         },
-     .rule = custom({.x = 0b11},
-                    [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                      const Tensor dy = std::move(dys[0]).dense();
-                      if (c.needs(0)) dx[0] = along_p(c, dy);
-                      if (c.needs(1)) dx[1] = softmax_derivative(c.x[0], dy, c.attrs<SoftmaxAttrs>().axis);
-                    })},
-
-    {.name = "less_share",
-     .doc = "v - exp(log_share)·total in one pass. Used by the gradient of log_softmax.",
-     .args = {"v", "total", "log_share"},
-     .infer = elementwise,
-     .forward = map([](auto v, auto total, auto log_share) { return v - exp(log_share) * total; }),
-     .rule = partials([](auto, auto, auto) { return 1; },
-                      [](auto, auto, auto log_share) { return -exp(log_share); },
-                      [](auto, auto total, auto log_share) { return -exp(log_share) * total; })},
+constexpr Op kSoftmax = {
+    .name = "softmax",
+    .doc = "Exponentials divided by their sum along an axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
+    .tensorflow = "Softmax",
+    .args = {"x"},
+    .infer = infer_softmax,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
+    .rule = stacking_jvp(custom(
+        {.y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis);
+        })),
 };
 
+constexpr Op kLogSoftmax = {
+    .name = "log_softmax",
+    .doc = "Logarithm of the softmax along an axis: yᵢ = xᵢ - log Σⱼ exp(xⱼ).",
+    .tensorflow = "LogSoftmax",
+    .args = {"x"},
+    .infer = infer_softmax,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::log_softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
+    .rule = stacking_jvp(custom(
+        {.y = true},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          dx[0] =
+              log_softmax_derivative(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, {.keepdims = true}), c.y[0]);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, {.keepdims = true});
+        })),
+};
+
+constexpr Op kSoftmaxDerivative = {
+    .name = "softmax_derivative",
+    .doc =
+        "The Jacobian of softmax, whose value is p, times v: yᵢ = (vᵢ - Σⱼ pⱼ vⱼ) pᵢ along an axis. The "
+        "Jacobian is symmetric.",
+    .args = {"p", "v"},
+    .infer = infer_derivative,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::softmax_derivative(c.x[0], c.x[1], c.attrs<SoftmaxAttrs>().axis, y[0]);
+        },
+    .rule = custom({.x = 0b11},
+                   [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                     const Tensor dy = std::move(dys[0]).dense();
+                     if (c.needs(0)) dx[0] = along_p(c, dy);
+                     if (c.needs(1)) dx[1] = softmax_derivative(c.x[0], dy, c.attrs<SoftmaxAttrs>().axis);
+                   }),
+};
+
+constexpr Op kLessShare = {
+    .name = "less_share",
+    .doc = "v - exp(log_share)·total in one pass. Used by the gradient of log_softmax.",
+    .args = {"v", "total", "log_share"},
+    .infer = elementwise,
+    .forward = map([](auto v, auto total, auto log_share) { return v - exp(log_share) * total; }),
+    .rule = partials([](auto, auto, auto) { return 1; },
+                     [](auto, auto, auto log_share) { return -exp(log_share); },
+                     [](auto, auto total, auto log_share) { return -exp(log_share) * total; }),
+};
+
+constexpr const Op* softmax_table[] = {&kSoftmax, &kLogSoftmax, &kSoftmaxDerivative, &kLessShare};
+
 Tensor log_softmax_derivative(Operand v, Operand total, Operand log_share) {
-  return find(softmax_table, "less_share")(v, total, log_share);
+  return kLessShare(v, total, log_share);
 }
 
 Tensor softmax_along(const Op& op, const Tensor& x, int axis) {
@@ -113,13 +122,11 @@ Tensor softmax_along(const Op& op, const Tensor& x, int axis) {
 }   // namespace
 
 Tensor softmax_derivative(const Tensor& y, const Tensor& v, int axis) {
-  return find(softmax_table, "softmax_derivative").with(SoftmaxAttrs{axis}, y, v);
+  return kSoftmaxDerivative.with(SoftmaxAttrs{axis}, y, v);
 }
-Tensor softmax(const Tensor& x, int axis) { return softmax_along(find(softmax_table, "softmax"), x, axis); }
-Tensor log_softmax(const Tensor& x, int axis) {
-  return softmax_along(find(softmax_table, "log_softmax"), x, axis);
-}
+Tensor softmax(const Tensor& x, int axis) { return softmax_along(kSoftmax, x, axis); }
+Tensor log_softmax(const Tensor& x, int axis) { return softmax_along(kLogSoftmax, x, axis); }
 
-std::span<const Op> softmax_ops() { return softmax_table; }
+std::span<const Op* const> softmax_ops() { return softmax_table; }
 
 }   // namespace tapedeck

@@ -109,139 +109,158 @@ Tensor drawn_by(const Op& op, const Shape& shape, Key key, std::initializer_list
   return op.execute({x, static_cast<int>(parameters.size())}, Attrs(DrawAttrs{key, shape}));
 }
 
-constexpr Op distributions_table[] = {
-    {.name = "gamma",
-     .doc = "Gamma-distributed numbers with density yᵅ⁻¹ e⁻ʸ / Γ(α), drawn by inverting the distribution "
-            "function. The gradient with respect to α is that of the inverse (Figurnov, Mohamed & Mnih 2018, "
-            "equation 5).",
-     .tensorflow = "RandomGamma StatelessRandomGammaV2 StatelessRandomGammaV3",
-     .args = {"alpha"},
-     .infer = drawn,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::gamma(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
-         },
-     .rule = custom(
-         {.x = 0b1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = unbroadcast(c, std::move(dy[0]).dense() * random::gamma_grad(c.x[0], c.y[0]), 0);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = dx[0] * random::gamma_grad(c.x[0], c.y[0]);
-         })},
-
-    {.name = "gamma_grad",
-     .doc = "The derivative of a sample y of gamma(α) with respect to α: -∂igamma(α, y)/∂α divided by the "
-            "density at y.",
-     .tensorflow = "RandomGammaGrad",
-     .args = {"alpha", "y"},
-     .infer = elementwise,
-     .forward = map(fn::gamma_grad),
-     // With the density's logarithmic derivatives log y - ψ(α) and (α - 1)/y - 1, and P for igamma.
-     .rule =
-         partials([](auto a, auto y,
-                     auto g) { return -fn::second_over_density(a, y) - g * (log(y) - fn::digamma(a)); },
-                  [](auto a, auto y, auto g) { return fn::digamma(a) - log(y) - g * ((a - 1) / y - 1); })},
-
-    {.name = "poisson",
-     .doc = "Poisson-distributed counts with probability rᵏ e⁻ʳ / k!, drawn by inverting the distribution "
-            "function.",
-     .tensorflow = "RandomPoisson RandomPoissonV2 StatelessRandomPoisson",
-     .args = {"rate"},
-     .infer = drawn,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::poisson(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
-         },
-     .rule = none()},
-
-    {.name = "binomial",
-     .doc = "Numbers of successes in n trials of probability p, with distribution (n choose k) pᵏ (1 - "
-            "p)ⁿ⁻ᵏ, drawn by inverting the distribution function.",
-     .tensorflow = "StatelessRandomBinomial",
-     .args = {"n", "p"},
-     .infer = drawn,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::binomial(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), parameter(c, 1, y[0]), y[0]);
-         },
-     .rule = none()},
-
-    {.name = "categorical",
-     .doc = "Indices drawn with probabilities softmax(logits), n for each row of logits.",
-     .tensorflow = "Multinomial StatelessMultinomial",
-     .args = {"logits"},
-     .infer = infer_categorical,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           if (y[0].size() > 0) kernels::categorical(c.attrs<CategoricalAttrs>().key, sums_of(c), y[0]);
-         },
-     .rule = none()},
-
-    {.name = "probabilities",
-     .doc = "Uniform numbers p in (0, 1), and 1 - p: those at which the distributions with parameters invert "
-            "their distribution functions.",
-     .infer = infer_probabilities,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::probabilities(c.attrs<ProbabilitiesAttrs>().key, y[0], y[1]);
-         },
-     .rule = none()},
-
-    {.name = "parameterized_truncated_normal",
-     .doc = "Normal numbers truncated to [low, high], drawn by inverting the distribution function; the "
-            "gradients are those of the inverse.",
-     .tensorflow = "ParameterizedTruncatedNormal StatelessParameterizedTruncatedNormal",
-     .args = {"mean", "stddev", "low", "high"},
-     .infer = drawn,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::parameterized_truncated_normal(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]),
-                                                   parameter(c, 1, y[0]), parameter(c, 2, y[0]),
-                                                   parameter(c, 3, y[0]), y[0]);
-         },
-     .rule = custom(
-         {.x = 0b1111, .y = true},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor dy = std::move(dys[0]).dense();
-           const auto partials = truncated_normal_partials(c);
-           for (int i = 0; i < 4; ++i)
-             if (c.needs(i))
-               dx[static_cast<std::size_t>(i)] =
-                   unbroadcast(c, dy * partials[static_cast<std::size_t>(i)], i);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { jvp_by(truncated_normal_partials(c), dx, dy); })},
+constexpr Op kGamma = {
+    .name = "gamma",
+    .doc =
+        "Gamma-distributed numbers with density yᵅ⁻¹ e⁻ʸ / Γ(α), drawn by inverting the distribution "
+        "function. The gradient with respect to α is that of the inverse (Figurnov, Mohamed & Mnih 2018, "
+        "equation 5).",
+    .tensorflow = "RandomGamma StatelessRandomGammaV2 StatelessRandomGammaV3",
+    .args = {"alpha"},
+    .infer = drawn,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::gamma(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
+        },
+    .rule = custom(
+        {.x = 0b1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = unbroadcast(c, std::move(dy[0]).dense() * random::gamma_grad(c.x[0], c.y[0]), 0);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = dx[0] * random::gamma_grad(c.x[0], c.y[0]);
+        }),
 };
 
+constexpr Op kGammaGrad = {
+    .name = "gamma_grad",
+    .doc =
+        "The derivative of a sample y of gamma(α) with respect to α: -∂igamma(α, y)/∂α divided by the "
+        "density at y.",
+    .tensorflow = "RandomGammaGrad",
+    .args = {"alpha", "y"},
+    .infer = elementwise,
+    .forward = map(fn::gamma_grad),
+    // With the density's logarithmic derivatives log y - ψ(α) and (α - 1)/y - 1, and P for igamma.
+    .rule = partials(
+        [](auto a, auto y, auto g) { return -fn::second_over_density(a, y) - g * (log(y) - fn::digamma(a)); },
+        [](auto a, auto y, auto g) { return fn::digamma(a) - log(y) - g * ((a - 1) / y - 1); }),
+};
+
+constexpr Op kPoisson = {
+    .name = "poisson",
+    .doc =
+        "Poisson-distributed counts with probability rᵏ e⁻ʳ / k!, drawn by inverting the distribution "
+        "function.",
+    .tensorflow = "RandomPoisson RandomPoissonV2 StatelessRandomPoisson",
+    .args = {"rate"},
+    .infer = drawn,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::poisson(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kBinomial = {
+    .name = "binomial",
+    .doc =
+        "Numbers of successes in n trials of probability p, with distribution (n choose k) pᵏ (1 - "
+        "p)ⁿ⁻ᵏ, drawn by inverting the distribution function.",
+    .tensorflow = "StatelessRandomBinomial",
+    .args = {"n", "p"},
+    .infer = drawn,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::binomial(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), parameter(c, 1, y[0]), y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kCategorical = {
+    .name = "categorical",
+    .doc = "Indices drawn with probabilities softmax(logits), n for each row of logits.",
+    .tensorflow = "Multinomial StatelessMultinomial",
+    .args = {"logits"},
+    .infer = infer_categorical,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          if (y[0].size() > 0) kernels::categorical(c.attrs<CategoricalAttrs>().key, sums_of(c), y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kProbabilities = {
+    .name = "probabilities",
+    .doc =
+        "Uniform numbers p in (0, 1), and 1 - p: those at which the distributions with parameters invert "
+        "their distribution functions.",
+    .infer = infer_probabilities,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::probabilities(c.attrs<ProbabilitiesAttrs>().key, y[0], y[1]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kParameterizedTruncatedNormal = {
+    .name = "parameterized_truncated_normal",
+    .doc =
+        "Normal numbers truncated to [low, high], drawn by inverting the distribution function; the "
+        "gradients are those of the inverse.",
+    .tensorflow = "ParameterizedTruncatedNormal StatelessParameterizedTruncatedNormal",
+    .args = {"mean", "stddev", "low", "high"},
+    .infer = drawn,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::parameterized_truncated_normal(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]),
+                                                  parameter(c, 1, y[0]), parameter(c, 2, y[0]),
+                                                  parameter(c, 3, y[0]), y[0]);
+        },
+    .rule = custom(
+        {.x = 0b1111, .y = true},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor dy = std::move(dys[0]).dense();
+          const auto partials = truncated_normal_partials(c);
+          for (int i = 0; i < 4; ++i)
+            if (c.needs(i))
+              dx[static_cast<std::size_t>(i)] = unbroadcast(c, dy * partials[static_cast<std::size_t>(i)], i);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { jvp_by(truncated_normal_partials(c), dx, dy); }),
+};
+
+constexpr const Op* distributions_table[] = {&kGamma,
+                                             &kGammaGrad,
+                                             &kPoisson,
+                                             &kBinomial,
+                                             &kCategorical,
+                                             &kProbabilities,
+                                             &kParameterizedTruncatedNormal};
+
 std::vector<Tensor> probabilities(const Key& key, const Spec& spec) {
-  return find(distributions_table, "probabilities").run({}, Attrs(ProbabilitiesAttrs{key, spec}));
+  return kProbabilities.run({}, Attrs(ProbabilitiesAttrs{key, spec}));
 }
 
 }   // namespace
 
 namespace random {
 
-Tensor gamma(const Shape& shape, Operand alpha, Key key) {
-  return drawn_by(find(distributions_table, "gamma"), shape, key, {alpha});
-}
-Tensor gamma_grad(Operand alpha, Operand y) { return find(distributions_table, "gamma_grad")(alpha, y); }
-Tensor poisson(const Shape& shape, Operand rate, Key key) {
-  return drawn_by(find(distributions_table, "poisson"), shape, key, {rate});
-}
+Tensor gamma(const Shape& shape, Operand alpha, Key key) { return drawn_by(kGamma, shape, key, {alpha}); }
+Tensor gamma_grad(Operand alpha, Operand y) { return kGammaGrad(alpha, y); }
+Tensor poisson(const Shape& shape, Operand rate, Key key) { return drawn_by(kPoisson, shape, key, {rate}); }
 Tensor binomial(const Shape& shape, Operand n, Operand p, Key key) {
-  return drawn_by(find(distributions_table, "binomial"), shape, key, {n, p});
+  return drawn_by(kBinomial, shape, key, {n, p});
 }
 Tensor parameterized_truncated_normal(const Shape& shape, Operand mean, Operand stddev, Operand low,
                                       Operand high, Key key) {
-  return drawn_by(find(distributions_table, "parameterized_truncated_normal"), shape, key,
-                  {mean, stddev, low, high});
+  return drawn_by(kParameterizedTruncatedNormal, shape, key, {mean, stddev, low, high});
 }
 Tensor categorical(const Tensor& logits, std::int64_t n, Key key) {
-  return find(distributions_table, "categorical").with(CategoricalAttrs{key, n}, logits);
+  return kCategorical.with(CategoricalAttrs{key, n}, logits);
 }
 
 }   // namespace random
 
-std::span<const Op> distributions_ops() { return distributions_table; }
+std::span<const Op* const> distributions_ops() { return distributions_table; }
 
 }   // namespace tapedeck

@@ -18,44 +18,53 @@ Spec floating(const Call& c, const Spec& spec) {
   return spec;
 }
 
-constexpr Op random_table[] = {
-    {.name = "uniform",
-     .doc = "Uniformly distributed numbers in [low, high).",
-     .tensorflow = "RandomUniform StatelessRandomUniform",
-     .infer = [](const Call& c) { return floating(c, c.attrs<UniformAttrs>().spec); },
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto& a = c.attrs<UniformAttrs>();
-           kernels::uniform(a.key, a.low, a.high, y[0]);
-         },
-     .rule = none()},
-
-    {.name = "normal",
-     .doc = "Standard normal numbers, by the Box-Muller method.",
-     .tensorflow = "RandomStandardNormal StatelessRandomNormal",
-     .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::normal(c.attrs<NormalAttrs>().key, y[0]); },
-     .rule = none()},
-
-    {.name = "truncated_normal",
-     .doc = "Standard normal numbers truncated to two standard deviations, drawn by inverting the "
-            "distribution function.",
-     .tensorflow = "TruncatedNormal StatelessTruncatedNormal",
-     .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::truncated_normal(c.attrs<NormalAttrs>().key, y[0]); },
-     .rule = none()},
-
-    {.name = "permutation",
-     .doc = "The numbers 0 … n - 1 in random order.",
-     .tensorflow = "RandomShuffle",
-     .infer = [](const Call& c) -> Spec {
-       return {DType::i64, {c.attrs<PermutationAttrs>().n}};
-     },
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::permutation(c.attrs<PermutationAttrs>().key, y[0]); },
-     .rule = none()},
+constexpr Op kUniform = {
+    .name = "uniform",
+    .doc = "Uniformly distributed numbers in [low, high).",
+    .tensorflow = "RandomUniform StatelessRandomUniform",
+    .infer = [](const Call& c) { return floating(c, c.attrs<UniformAttrs>().spec); },
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          const auto& a = c.attrs<UniformAttrs>();
+          kernels::uniform(a.key, a.low, a.high, y[0]);
+        },
+    .rule = none(),
 };
+
+constexpr Op kNormal = {
+    .name = "normal",
+    .doc = "Standard normal numbers, by the Box-Muller method.",
+    .tensorflow = "RandomStandardNormal StatelessRandomNormal",
+    .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::normal(c.attrs<NormalAttrs>().key, y[0]); },
+    .rule = none(),
+};
+
+constexpr Op kTruncatedNormal = {
+    .name = "truncated_normal",
+    .doc =
+        "Standard normal numbers truncated to two standard deviations, drawn by inverting the "
+        "distribution function.",
+    .tensorflow = "TruncatedNormal StatelessTruncatedNormal",
+    .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::truncated_normal(c.attrs<NormalAttrs>().key, y[0]); },
+    .rule = none(),
+};
+
+constexpr Op kPermutation = {
+    .name = "permutation",
+    .doc = "The numbers 0 … n - 1 in random order.",
+    .tensorflow = "RandomShuffle",
+    .infer = [](const Call& c) -> Spec {
+      return {DType::i64, {c.attrs<PermutationAttrs>().n}};
+    },
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::permutation(c.attrs<PermutationAttrs>().key, y[0]); },
+    .rule = none(),
+};
+
+constexpr const Op* random_table[] = {&kUniform, &kNormal, &kTruncatedNormal, &kPermutation};
 
 }   // namespace
 
@@ -81,23 +90,21 @@ Key Key::split(std::uint64_t i) const {
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
   if (!(low < high) || !std::isfinite(high - low))
     throw_error<ArgumentError>("uniform: no numbers from low to high: low is {}, high is {}", low, high);
-  return find(random_table, "uniform").with(UniformAttrs{key, {dtype, shape}, low, high});
+  return kUniform.with(UniformAttrs{key, {dtype, shape}, low, high});
 }
 
 Tensor normal(const Shape& shape, Key key, DType dtype) {
-  return find(random_table, "normal").with(NormalAttrs{key, {dtype, shape}});
+  return kNormal.with(NormalAttrs{key, {dtype, shape}});
 }
 
 Tensor truncated_normal(const Shape& shape, Key key, DType dtype) {
-  return find(random_table, "truncated_normal").with(NormalAttrs{key, {dtype, shape}});
+  return kTruncatedNormal.with(NormalAttrs{key, {dtype, shape}});
 }
 
-Tensor permutation(std::int64_t n, Key key) {
-  return find(random_table, "permutation").with(PermutationAttrs{key, n});
-}
+Tensor permutation(std::int64_t n, Key key) { return kPermutation.with(PermutationAttrs{key, n}); }
 
 }   // namespace random
 
-std::span<const Op> random_ops() { return random_table; }
+std::span<const Op* const> random_ops() { return random_table; }
 
 }   // namespace tapedeck

@@ -149,180 +149,213 @@ template <void kernel(const Tensor&, unsigned, Tensor&)> constexpr Kernel reduce
     [](const Call& c, std::span<Tensor> y) { kernel(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
     Outputs::fresh, Takes::halves};
 
-constexpr Op reduce_table[] = {
-    {.name = "sum",
-     .doc = "Sum of x over axes: y[j] = Σᵢ x[i, j].",
-     .tensorflow = "Sum",
-     .args = {"x"},
-     .infer = infer_sum,
-     .forward = reduced_by<kernels::sum>,
-     .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
-     .meaning = Meaning::sum},
-
-    {.name = "prod",
-     .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact even where elements are zero.",
-     .tensorflow = "Prod",
-     .args = {"x"},
-     .infer = infer_prod,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::prod(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = with_axes(c, std::move(dy[0]).dense()) * others(c);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(others(c) * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
-         })},
-
-    {.name = "prod_of_others",
-     .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. Used by the gradient of prod.",
-     .args = {"x"},
-     .infer = infer_complex_rows,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = derivative_of_others(c.x[0], std::move(dy[0]).dense());
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = derivative_of_others(c.x[0], dx[0]); })},
-
-    {.name = "mean",
-     .doc = "Arithmetic mean of x over axes: y[j] = Σᵢ x[i, j] / n.",
-     .tensorflow = "Mean",
-     .args = {"x"},
-     .infer = infer_mean,
-     .forward = reduced_by<kernels::mean>,
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       // Without elements the count may overflow.
-       return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
-     }),
-     .meaning = Meaning::mean},
-
-    {.name = "max",
-     .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal elements share the gradient.",
-     .tensorflow = "Max",
-     .args = {"x"},
-     .infer = infer_extreme,
-     .forward = reduced_by<kernels::max>,
-     .rule = kSharedByExtremes},
-
-    {.name = "min",
-     .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal elements share the gradient.",
-     .tensorflow = "Min",
-     .args = {"x"},
-     .infer = infer_extreme,
-     .forward = reduced_by<kernels::min>,
-     .rule = kSharedByExtremes},
-
-    {.name = "share_of_extreme",
-     .doc = "What each element of x gets of the gradient of its maximum or minimum, best: 1 / n where n "
-            "elements "
-            "equal it, else 0.",
-     .args = {"x", "best"},
-     .infer = infer_share,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::share_of_extreme(c.x[0], c.x[1], c.attrs<ReduceAttrs>().axes, y[0]);
-         },
-     .rule = none()},
-
-    {.name = "argmax",
-     .doc = "Index of the first largest element of x along an axis.",
-     .tensorflow = "ArgMax",
-     .args = {"x"},
-     .infer = infer_argument,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
-         },
-     .rule = none()},
-
-    {.name = "argmin",
-     .doc = "Index of the first smallest element of x along an axis.",
-     .tensorflow = "ArgMin",
-     .args = {"x"},
-     .infer = infer_argument,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
-         },
-     .rule = none()},
-
-    {.name = "any",
-     .doc = "Whether any element of x over axes is true; false over no elements.",
-     .tensorflow = "Any",
-     .args = {"x"},
-     .infer = infer_bool,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = none()},
-
-    {.name = "all",
-     .doc = "Whether all elements of x over axes are true; true over no elements.",
-     .tensorflow = "All",
-     .args = {"x"},
-     .infer = infer_bool,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = none()},
-
-    {.name = "euclidean_norm",
-     .doc = "Square root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN "
-            "where all elements are zero.",
-     .tensorflow = "EuclideanNorm",
-     .args = {"x"},
-     .infer = infer_norm,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::euclidean_norm(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]);
-         },
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(c.x[0] * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
-           if (count_of(c) > 0) dy[0] = dy[0] / c.y[0];   // else 0, not 0 / 0
-         })},
-
-    {.name = "logsumexp",
-     .doc = "Logarithm of the sum of exponentials along the last axis: y = log Σⱼ exp(xⱼ).",
-     .args = {"x"},
-     .infer = infer_last,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], nullptr); },
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * softmax_of(c.x[0], c.y[0]);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(softmax_of(c.x[0], c.y[0]) * dx[0], -1);
-         })},
-
-    {.name = "logsumexp_and_softmax",
-     .doc = "Both logsumexp along the last axis and its gradient, the softmax. Used by logsumexp if the call "
-            "is recorded.",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           return std::vector<Spec>{infer_last(c), c.x[0].spec()};
-         },
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], &y[1]); },
-     .rule = accepting_none(custom(
-         {.y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           if (dy[0].defined()) dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * c.y[1];
-           if (!dy[1].defined()) return;
-           const Tensor of_softmax = softmax_derivative(c.y[1], std::move(dy[1]).dense());
-           dx[0] = dx[0].defined() ? dx[0].dense() + of_softmax : of_softmax;
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = sum(c.y[1] * dx[0], -1);
-           dy[1] = softmax_derivative(c.y[1], dx[0]);
-         }))},
+constexpr Op kSum = {
+    .name = "sum",
+    .doc = "Sum of x over axes: y[j] = Σᵢ x[i, j].",
+    .tensorflow = "Sum",
+    .args = {"x"},
+    .infer = infer_sum,
+    .forward = reduced_by<kernels::sum>,
+    .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
+    .meaning = Meaning::sum,
 };
+
+constexpr Op kProd = {
+    .name = "prod",
+    .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact even where elements are zero.",
+    .tensorflow = "Prod",
+    .args = {"x"},
+    .infer = infer_prod,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::prod(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = with_axes(c, std::move(dy[0]).dense()) * others(c);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = sum(others(c) * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
+        }),
+};
+
+constexpr Op kProdOfOthers = {
+    .name = "prod_of_others",
+    .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. Used by the gradient of prod.",
+    .args = {"x"},
+    .infer = infer_complex_rows,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = derivative_of_others(c.x[0], std::move(dy[0]).dense());
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = derivative_of_others(c.x[0], dx[0]); }),
+};
+
+constexpr Op kMean = {
+    .name = "mean",
+    .doc = "Arithmetic mean of x over axes: y[j] = Σᵢ x[i, j] / n.",
+    .tensorflow = "Mean",
+    .args = {"x"},
+    .infer = infer_mean,
+    .forward = reduced_by<kernels::mean>,
+    .rule = linear([](const Call& c, const Tensor& dy) {
+      // Without elements the count may overflow.
+      return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
+    }),
+    .meaning = Meaning::mean,
+};
+
+constexpr Op kMax = {
+    .name = "max",
+    .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal elements share the gradient.",
+    .tensorflow = "Max",
+    .args = {"x"},
+    .infer = infer_extreme,
+    .forward = reduced_by<kernels::max>,
+    .rule = kSharedByExtremes,
+};
+
+constexpr Op kMin = {
+    .name = "min",
+    .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal elements share the gradient.",
+    .tensorflow = "Min",
+    .args = {"x"},
+    .infer = infer_extreme,
+    .forward = reduced_by<kernels::min>,
+    .rule = kSharedByExtremes,
+};
+
+constexpr Op kShareOfExtreme = {
+    .name = "share_of_extreme",
+    .doc =
+        "What each element of x gets of the gradient of its maximum or minimum, best: 1 / n where n "
+        "elements "
+        "equal it, else 0.",
+    .args = {"x", "best"},
+    .infer = infer_share,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::share_of_extreme(c.x[0], c.x[1], c.attrs<ReduceAttrs>().axes, y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kArgmax = {
+    .name = "argmax",
+    .doc = "Index of the first largest element of x along an axis.",
+    .tensorflow = "ArgMax",
+    .args = {"x"},
+    .infer = infer_argument,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kArgmin = {
+    .name = "argmin",
+    .doc = "Index of the first smallest element of x along an axis.",
+    .tensorflow = "ArgMin",
+    .args = {"x"},
+    .infer = infer_argument,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kAny = {
+    .name = "any",
+    .doc = "Whether any element of x over axes is true; false over no elements.",
+    .tensorflow = "Any",
+    .args = {"x"},
+    .infer = infer_bool,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+    .rule = none(),
+};
+
+constexpr Op kAll = {
+    .name = "all",
+    .doc = "Whether all elements of x over axes are true; true over no elements.",
+    .tensorflow = "All",
+    .args = {"x"},
+    .infer = infer_bool,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+    .rule = none(),
+};
+
+constexpr Op kEuclideanNorm = {
+    .name = "euclidean_norm",
+    .doc =
+        "Square root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN "
+        "where all elements are zero.",
+    .tensorflow = "EuclideanNorm",
+    .args = {"x"},
+    .infer = infer_norm,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::euclidean_norm(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]);
+        },
+    .rule = custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = sum(c.x[0] * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
+          if (count_of(c) > 0) dy[0] = dy[0] / c.y[0];   // else 0, not 0 / 0
+        }),
+};
+
+constexpr Op kLogsumexp = {
+    .name = "logsumexp",
+    .doc = "Logarithm of the sum of exponentials along the last axis: y = log Σⱼ exp(xⱼ).",
+    .args = {"x"},
+    .infer = infer_last,
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], nullptr); },
+    .rule = custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * softmax_of(c.x[0], c.y[0]);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = sum(softmax_of(c.x[0], c.y[0]) * dx[0], -1);
+        }),
+};
+
+constexpr Op kLogsumexpAndSoftmax = {
+    .name = "logsumexp_and_softmax",
+    .doc =
+        "Both logsumexp along the last axis and its gradient, the softmax. Used by logsumexp if the call "
+        "is recorded.",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          return std::vector<Spec>{infer_last(c), c.x[0].spec()};
+        },
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], &y[1]); },
+    .rule = accepting_none(custom(
+        {.y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          if (dy[0].defined()) dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * c.y[1];
+          if (!dy[1].defined()) return;
+          const Tensor of_softmax = softmax_derivative(c.y[1], std::move(dy[1]).dense());
+          dx[0] = dx[0].defined() ? dx[0].dense() + of_softmax : of_softmax;
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = sum(c.y[1] * dx[0], -1);
+          dy[1] = softmax_derivative(c.y[1], dx[0]);
+        })),
+};
+
+constexpr const Op* reduce_table[] = {
+    &kSum,    &kProd,   &kProdOfOthers, &kMean, &kMax,           &kMin,       &kShareOfExtreme,
+    &kArgmax, &kArgmin, &kAny,          &kAll,  &kEuclideanNorm, &kLogsumexp, &kLogsumexpAndSoftmax};
 
 Tensor others(const Call& c) {
   const Merged axes(c.x[0].shape(), c.attrs<ReduceAttrs>().axes);
@@ -330,8 +363,7 @@ Tensor others(const Call& c) {
 }
 
 Tensor share_of_extreme(const Call& c) {
-  return piecewise(find(reduce_table, "share_of_extreme").with(c.attrs<ReduceAttrs>(), c.x[0], c.y[0]),
-                   c.x[0]);
+  return piecewise(kShareOfExtreme.with(c.attrs<ReduceAttrs>(), c.x[0], c.y[0]), c.x[0]);
 }
 
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, ReduceOptions options) {
@@ -346,51 +378,50 @@ Tensor position(const Op& op, const Tensor& x, int axis, ReduceOptions options) 
 
 }   // namespace
 
-Tensor prod_of_others(const Tensor& x) { return find(reduce_table, "prod_of_others")(Operand(x)); }
+Tensor prod_of_others(const Tensor& x) { return kProdOfOthers(Operand(x)); }
 Tensor sum(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "sum"), x, axes, options);
+  return reduce(kSum, x, axes, options);
 }
 Tensor prod(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "prod"), x, axes, options);
+  return reduce(kProd, x, axes, options);
 }
 Tensor mean(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "mean"), x, axes, options);
+  return reduce(kMean, x, axes, options);
 }
 Tensor max(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "max"), x, axes, options);
+  return reduce(kMax, x, axes, options);
 }
 Tensor min(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "min"), x, axes, options);
+  return reduce(kMin, x, axes, options);
 }
 Tensor argmax(const Tensor& x, int axis, ReduceOptions options) {
-  return position(find(reduce_table, "argmax"), x, axis, options);
+  return position(kArgmax, x, axis, options);
 }
 Tensor argmin(const Tensor& x, int axis, ReduceOptions options) {
-  return position(find(reduce_table, "argmin"), x, axis, options);
+  return position(kArgmin, x, axis, options);
 }
 Tensor any(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "any"), x, axes, options);
+  return reduce(kAny, x, axes, options);
 }
 Tensor all(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "all"), x, axes, options);
+  return reduce(kAll, x, axes, options);
 }
 
 Tensor euclidean_norm(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return reduce(find(reduce_table, "euclidean_norm"), is_complex(x.dtype()) ? abs(x) : x, axes, options);
+  return reduce(kEuclideanNorm, is_complex(x.dtype()) ? abs(x) : x, axes, options);
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  const Op& op = find(reduce_table, "logsumexp");
   const Tensor* inputs[] = {&x};
-  require_floating({.op = op, .x = {inputs, 1}}, 0);
-  const unsigned mask = mask_of(op, axes, x.ndim());
+  require_floating({.op = kLogsumexp, .x = {inputs, 1}}, 0);
+  const unsigned mask = mask_of(kLogsumexp, axes, x.ndim());
   const Tensor merged = Merged(x.shape(), mask).merge(x);
   // If the op is recorded, the exponentials are kept, since the gradient would have to recompute them.
-  const Tensor y = thread_state.innermost ? find(reduce_table, "logsumexp_and_softmax").run({&merged, 1})[0]
-                                          : op(Operand(merged));
+  const Tensor y =
+      thread_state.innermost ? kLogsumexpAndSoftmax.run({&merged, 1})[0] : kLogsumexp(Operand(merged));
   return options.keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
-std::span<const Op> reduce_ops() { return reduce_table; }
+std::span<const Op* const> reduce_ops() { return reduce_table; }
 
 }   // namespace tapedeck

@@ -106,77 +106,87 @@ void logsumexp_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = in_order(c, recurrence(factors(y), ratio(x, y) * in_order(c, dx[0])));
 }
 
-constexpr Op scan_table[] = {
-    {.name = "cumsum",
-     .doc = "Cumulative sum along an axis: y[i] = Σⱼ x[j] over j ≤ i; optionally over j < i, or from the "
-            "end.",
-     .tensorflow = "Cumsum",
-     .args = {"x"},
-     .infer = infer_scan,
-     .forward = run_scan<kernels::cumsum>,
-     .rule = linear([](const Call& c, const Tensor& dy) { return back(c, dy); })},
-
-    {.name = "cumprod",
-     .doc = "Cumulative product along an axis: y[i] = Πⱼ x[j] over j ≤ i; optionally over j < i, or from the "
-            "end.",
-     .tensorflow = "Cumprod",
-     .args = {"x"},
-     .infer = infer_scan,
-     .forward = run_scan<kernels::cumprod>,
-     .rule = custom({.x = 1, .y = true}, cumprod_vjp, cumprod_jvp)},
-
-    {.name = "cumulative_logsumexp",
-     .doc = "Cumulative log of the sum of exponentials along the last axis: y[i] = log Σⱼ exp(x[j]) over j ≤ "
-            "i; optionally from the end.",
-     .tensorflow = "CumulativeLogsumexp",
-     .args = {"x"},
-     .infer = infer_rows,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::cumulative_logsumexp(c.x[0], c.x[0].shape()[c.x[0].ndim() - 1],
-                                         c.attrs<LogSumAttrs>().reverse, y[0]);
-         },
-     .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp)},
-
-    {.name = "linear_recurrence",
-     .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. Used by the gradients of "
-            "cumprod, cumulative_logsumexp and products by group.",
-     .args = {"a", "b"},
-     .infer = infer_recurrence,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::linear_recurrence(c.x[0], c.x[1], y[0].shape()[y[0].ndim() - 1], y[0]);
-         },
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-           const Tensor db = recurrence_back(c.x[0], std::move(dys[0]).dense());
-           if (c.needs(0)) {
-             const Tensor terms = db * shifted(c.y[0]);
-             std::vector<int> rows(
-                 static_cast<std::size_t>(c.y[0].ndim() - c.x[0].ndim()));   // axes that only b has
-             std::iota(rows.begin(), rows.end(), -c.y[0].ndim());
-             dx[0] = rows.empty() ? terms : sum(terms, rows);
-           }
-           if (c.needs(1)) dx[1] = db;
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           Tensor term = dx[1];
-           if (dx[0].defined()) {
-             const Tensor of_a = dx[0] * shifted(c.y[0]);
-             term = term.defined() ? term + of_a : of_a;
-           }
-           dy[0] = recurrence(c.x[0], term);
-         })},
+constexpr Op kCumsum = {
+    .name = "cumsum",
+    .doc =
+        "Cumulative sum along an axis: y[i] = Σⱼ x[j] over j ≤ i; optionally over j < i, or from the "
+        "end.",
+    .tensorflow = "Cumsum",
+    .args = {"x"},
+    .infer = infer_scan,
+    .forward = run_scan<kernels::cumsum>,
+    .rule = linear([](const Call& c, const Tensor& dy) { return back(c, dy); }),
 };
+
+constexpr Op kCumprod = {
+    .name = "cumprod",
+    .doc =
+        "Cumulative product along an axis: y[i] = Πⱼ x[j] over j ≤ i; optionally over j < i, or from the "
+        "end.",
+    .tensorflow = "Cumprod",
+    .args = {"x"},
+    .infer = infer_scan,
+    .forward = run_scan<kernels::cumprod>,
+    .rule = custom({.x = 1, .y = true}, cumprod_vjp, cumprod_jvp),
+};
+
+constexpr Op kCumulativeLogsumexp = {
+    .name = "cumulative_logsumexp",
+    .doc =
+        "Cumulative log of the sum of exponentials along the last axis: y[i] = log Σⱼ exp(x[j]) over j ≤ "
+        "i; optionally from the end.",
+    .tensorflow = "CumulativeLogsumexp",
+    .args = {"x"},
+    .infer = infer_rows,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::cumulative_logsumexp(c.x[0], c.x[0].shape()[c.x[0].ndim() - 1],
+                                        c.attrs<LogSumAttrs>().reverse, y[0]);
+        },
+    .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp),
+};
+
+constexpr Op kLinearRecurrence = {
+    .name = "linear_recurrence",
+    .doc =
+        "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. Used by the gradients of "
+        "cumprod, cumulative_logsumexp and products by group.",
+    .args = {"a", "b"},
+    .infer = infer_recurrence,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::linear_recurrence(c.x[0], c.x[1], y[0].shape()[y[0].ndim() - 1], y[0]);
+        },
+    .rule = custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor db = recurrence_back(c.x[0], std::move(dys[0]).dense());
+          if (c.needs(0)) {
+            const Tensor terms = db * shifted(c.y[0]);
+            std::vector<int> rows(
+                static_cast<std::size_t>(c.y[0].ndim() - c.x[0].ndim()));   // axes that only b has
+            std::iota(rows.begin(), rows.end(), -c.y[0].ndim());
+            dx[0] = rows.empty() ? terms : sum(terms, rows);
+          }
+          if (c.needs(1)) dx[1] = db;
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          Tensor term = dx[1];
+          if (dx[0].defined()) {
+            const Tensor of_a = dx[0] * shifted(c.y[0]);
+            term = term.defined() ? term + of_a : of_a;
+          }
+          dy[0] = recurrence(c.x[0], term);
+        }),
+};
+
+constexpr const Op* scan_table[] = {&kCumsum, &kCumprod, &kCumulativeLogsumexp, &kLinearRecurrence};
 
 Tensor back(const Call& c, const Tensor& dy) {
   const auto& [axis, exclusive, reverse] = c.attrs<ScanAttrs>();
-  return find(scan_table, "cumsum").with(ScanAttrs{axis, exclusive, !reverse}, dy);
+  return kCumsum.with(ScanAttrs{axis, exclusive, !reverse}, dy);
 }
-Tensor recurrence(const Tensor& a, const Tensor& b) {
-  return find(scan_table, "linear_recurrence")(Operand(a), Operand(b));
-}
+Tensor recurrence(const Tensor& a, const Tensor& b) { return kLinearRecurrence(Operand(a), Operand(b)); }
 
 Tensor scan(const Op& op, const Tensor& x, int axis, const ScanOptions& options) {
   return op.with(ScanAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), options.exclusive, options.reverse},
@@ -204,23 +214,22 @@ Tensor product_before_in_run(const Tensor& x, const Tensor& follows) {
 }
 
 Tensor cumsum(const Tensor& x, int axis, const ScanOptions& options) {
-  return scan(find(scan_table, "cumsum"), x, axis, options);
+  return scan(kCumsum, x, axis, options);
 }
 Tensor cumprod(const Tensor& x, int axis, const ScanOptions& options) {
-  return scan(find(scan_table, "cumprod"), x, axis, options);
+  return scan(kCumprod, x, axis, options);
 }
 
 // The op runs along the last axis and includes each element itself.
 Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& options) {
-  const Op& op = find(scan_table, "cumulative_logsumexp");
   const Tensor* inputs[] = {&x};
-  require_floating({.op = op, .x = {inputs, 1}}, 0);
-  const int at = checked_axis(op, axis, x.ndim());
+  require_floating({.op = kCumulativeLogsumexp, .x = {inputs, 1}}, 0);
+  const int at = checked_axis(kCumulativeLogsumexp, axis, x.ndim());
   const std::int64_t n = x.shape()[at];
   Tensor y = with_axis_last(x, at);
   if (options.exclusive && n)
     y = strided_slice(y, {Slice::ellipsis, options.reverse ? Slice(1, {}) : Slice({}, -1)});
-  y = op.with(LogSumAttrs{options.reverse}, y);
+  y = kCumulativeLogsumexp.with(LogSumAttrs{options.reverse}, y);
   if (options.exclusive && n) {
     Shape end = y.shape();
     end.set(y.ndim() - 1, 1);
@@ -230,6 +239,6 @@ Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& option
   return with_last_axis_at(y, at);
 }
 
-std::span<const Op> scan_ops() { return scan_table; }
+std::span<const Op* const> scan_ops() { return scan_table; }
 
 }   // namespace tapedeck

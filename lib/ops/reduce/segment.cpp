@@ -94,74 +94,95 @@ template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
     },
     {.x = 0b110});
 
-constexpr Op segment_table[] = {
-    {.name = "segment_sum",
-     .doc = "Sums of consecutive rows: y[j, …] = Σ x[i, …] over ids[i] = j.",
-     .tensorflow = "SegmentSum SegmentSumV2",
-     .args = {"x", "ids"},
-     .infer = infer_groups,
-     .forward = run<SegmentFold::sum>,
-     .rule = kSumOfRows<Divisor::one>},
-
-    {.name = "segment_mean",
-     .doc = "Means of consecutive rows: y[j, …] = Σ x[i, …] / n over the n rows with ids[i] = j.",
-     .tensorflow = "SegmentMean",
-     .args = {"x", "ids"},
-     .infer = infer_means,
-     .forward = run<SegmentFold::sum, Divisor::count>,
-     .rule = kSumOfRows<Divisor::count>},
-
-    {.name = "segment_prod",
-     .doc = "Products of consecutive rows: y[j, …] = Π x[i, …] over ids[i] = j.",
-     .tensorflow = "SegmentProd SegmentProdV2",
-     .args = {"x", "ids"},
-     .infer = infer_groups,
-     .forward = run<SegmentFold::product>,
-     .rule = kProductByGroup},
-
-    {.name = "segment_max",
-     .doc = "Largest elements of consecutive rows: y[j, …] = max x[i, …] over ids[i] = j; equal elements "
-            "share the gradient.",
-     .tensorflow = "SegmentMax SegmentMaxV2",
-     .args = {"x", "ids"},
-     .infer = infer_real_groups,
-     .forward = run<SegmentFold::max>,
-     .rule = kExtremeByGroup},
-
-    {.name = "segment_min",
-     .doc = "Smallest elements of consecutive rows: y[j, …] = min x[i, …] over ids[i] = j; equal elements "
-            "share the gradient.",
-     .tensorflow = "SegmentMin SegmentMinV2",
-     .args = {"x", "ids"},
-     .infer = infer_real_groups,
-     .forward = run<SegmentFold::min>,
-     .rule = kExtremeByGroup},
-
-    {.name = "sparse_segment_sum",
-     .doc = "Sums of selected rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
-     .tensorflow = "SparseSegmentSum SparseSegmentSumWithNumSegments",
-     .args = {"x", "indices", "ids"},
-     .infer = infer_chosen<infer_groups>,
-     .forward = run<SegmentFold::sum>,
-     .rule = kSumOfChosen<Divisor::one>},
-
-    {.name = "sparse_segment_mean",
-     .doc = "Means of selected rows: y[j, …] = Σ x[indices[k], …] / n over the n positions with ids[k] = j.",
-     .tensorflow = "SparseSegmentMean SparseSegmentMeanWithNumSegments",
-     .args = {"x", "indices", "ids"},
-     .infer = infer_chosen<infer_means>,
-     .forward = run<SegmentFold::sum, Divisor::count>,
-     .rule = kSumOfChosen<Divisor::count>},
-
-    {.name = "sparse_segment_sqrt_n",
-     .doc = "Sums of selected rows, divided by the square root of their number: y[j, …] = Σ x[indices[k], …] "
-            "/ √n over the n positions with ids[k] = j.",
-     .tensorflow = "SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments",
-     .args = {"x", "indices", "ids"},
-     .infer = infer_chosen<infer_means>,
-     .forward = run<SegmentFold::sum, Divisor::root>,
-     .rule = kSumOfChosen<Divisor::root>},
+constexpr Op kSegmentSum = {
+    .name = "segment_sum",
+    .doc = "Sums of consecutive rows: y[j, …] = Σ x[i, …] over ids[i] = j.",
+    .tensorflow = "SegmentSum SegmentSumV2",
+    .args = {"x", "ids"},
+    .infer = infer_groups,
+    .forward = run<SegmentFold::sum>,
+    .rule = kSumOfRows<Divisor::one>,
 };
+
+constexpr Op kSegmentMean = {
+    .name = "segment_mean",
+    .doc = "Means of consecutive rows: y[j, …] = Σ x[i, …] / n over the n rows with ids[i] = j.",
+    .tensorflow = "SegmentMean",
+    .args = {"x", "ids"},
+    .infer = infer_means,
+    .forward = run<SegmentFold::sum, Divisor::count>,
+    .rule = kSumOfRows<Divisor::count>,
+};
+
+constexpr Op kSegmentProd = {
+    .name = "segment_prod",
+    .doc = "Products of consecutive rows: y[j, …] = Π x[i, …] over ids[i] = j.",
+    .tensorflow = "SegmentProd SegmentProdV2",
+    .args = {"x", "ids"},
+    .infer = infer_groups,
+    .forward = run<SegmentFold::product>,
+    .rule = kProductByGroup,
+};
+
+constexpr Op kSegmentMax = {
+    .name = "segment_max",
+    .doc =
+        "Largest elements of consecutive rows: y[j, …] = max x[i, …] over ids[i] = j; equal elements "
+        "share the gradient.",
+    .tensorflow = "SegmentMax SegmentMaxV2",
+    .args = {"x", "ids"},
+    .infer = infer_real_groups,
+    .forward = run<SegmentFold::max>,
+    .rule = kExtremeByGroup,
+};
+
+constexpr Op kSegmentMin = {
+    .name = "segment_min",
+    .doc =
+        "Smallest elements of consecutive rows: y[j, …] = min x[i, …] over ids[i] = j; equal elements "
+        "share the gradient.",
+    .tensorflow = "SegmentMin SegmentMinV2",
+    .args = {"x", "ids"},
+    .infer = infer_real_groups,
+    .forward = run<SegmentFold::min>,
+    .rule = kExtremeByGroup,
+};
+
+constexpr Op kSparseSegmentSum = {
+    .name = "sparse_segment_sum",
+    .doc = "Sums of selected rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
+    .tensorflow = "SparseSegmentSum SparseSegmentSumWithNumSegments",
+    .args = {"x", "indices", "ids"},
+    .infer = infer_chosen<infer_groups>,
+    .forward = run<SegmentFold::sum>,
+    .rule = kSumOfChosen<Divisor::one>,
+};
+
+constexpr Op kSparseSegmentMean = {
+    .name = "sparse_segment_mean",
+    .doc = "Means of selected rows: y[j, …] = Σ x[indices[k], …] / n over the n positions with ids[k] = j.",
+    .tensorflow = "SparseSegmentMean SparseSegmentMeanWithNumSegments",
+    .args = {"x", "indices", "ids"},
+    .infer = infer_chosen<infer_means>,
+    .forward = run<SegmentFold::sum, Divisor::count>,
+    .rule = kSumOfChosen<Divisor::count>,
+};
+
+constexpr Op kSparseSegmentSqrtN = {
+    .name = "sparse_segment_sqrt_n",
+    .doc =
+        "Sums of selected rows, divided by the square root of their number: y[j, …] = Σ x[indices[k], …] "
+        "/ √n over the n positions with ids[k] = j.",
+    .tensorflow = "SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments",
+    .args = {"x", "indices", "ids"},
+    .infer = infer_chosen<infer_means>,
+    .forward = run<SegmentFold::sum, Divisor::root>,
+    .rule = kSumOfChosen<Divisor::root>,
+};
+
+constexpr const Op* segment_table[] = {&kSegmentSum,        &kSegmentMean,       &kSegmentProd,
+                                       &kSegmentMax,        &kSegmentMin,        &kSparseSegmentSum,
+                                       &kSparseSegmentMean, &kSparseSegmentSqrtN};
 
 SegmentAttrs along_first(const Tensor& x, std::int64_t count = kByLastId) {
   return {count, -std::max(x.ndim(), 1)};
@@ -174,38 +195,28 @@ Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor
 }   // namespace
 
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return find(segment_table, "segment_sum").with(SegmentAttrs{count, axis}, x, ids);
+  return kSegmentSum.with(SegmentAttrs{count, axis}, x, ids);
 }
 
-Tensor segment_sum(const Tensor& x, const Tensor& ids) {
-  return find(segment_table, "segment_sum").with(along_first(x), x, ids);
-}
-Tensor segment_mean(const Tensor& x, const Tensor& ids) {
-  return find(segment_table, "segment_mean").with(along_first(x), x, ids);
-}
-Tensor segment_prod(const Tensor& x, const Tensor& ids) {
-  return find(segment_table, "segment_prod").with(along_first(x), x, ids);
-}
-Tensor segment_max(const Tensor& x, const Tensor& ids) {
-  return find(segment_table, "segment_max").with(along_first(x), x, ids);
-}
-Tensor segment_min(const Tensor& x, const Tensor& ids) {
-  return find(segment_table, "segment_min").with(along_first(x), x, ids);
-}
+Tensor segment_sum(const Tensor& x, const Tensor& ids) { return kSegmentSum.with(along_first(x), x, ids); }
+Tensor segment_mean(const Tensor& x, const Tensor& ids) { return kSegmentMean.with(along_first(x), x, ids); }
+Tensor segment_prod(const Tensor& x, const Tensor& ids) { return kSegmentProd.with(along_first(x), x, ids); }
+Tensor segment_max(const Tensor& x, const Tensor& ids) { return kSegmentMax.with(along_first(x), x, ids); }
+Tensor segment_min(const Tensor& x, const Tensor& ids) { return kSegmentMin.with(along_first(x), x, ids); }
 
 Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids,
                           std::optional<std::int64_t> count) {
-  return chosen(find(segment_table, "sparse_segment_sum"), x, indices, ids, count);
+  return chosen(kSparseSegmentSum, x, indices, ids, count);
 }
 Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids,
                            std::optional<std::int64_t> count) {
-  return chosen(find(segment_table, "sparse_segment_mean"), x, indices, ids, count);
+  return chosen(kSparseSegmentMean, x, indices, ids, count);
 }
 Tensor sparse_segment_sqrt_n(const Tensor& x, const Tensor& indices, const Tensor& ids,
                              std::optional<std::int64_t> count) {
-  return chosen(find(segment_table, "sparse_segment_sqrt_n"), x, indices, ids, count);
+  return chosen(kSparseSegmentSqrtN, x, indices, ids, count);
 }
 
-std::span<const Op> segment_ops() { return segment_table; }
+std::span<const Op* const> segment_ops() { return segment_table; }
 
 }   // namespace tapedeck

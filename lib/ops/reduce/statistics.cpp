@@ -22,15 +22,17 @@ Spec infer_count(const Call& c) {
   return {DType::i64, without(c.x[0].shape(), axes, keepdims)};
 }
 
-constexpr Op statistics_table[] = {
-    {.name = "count_nonzero",
-     .doc = "Number of nonzero elements over axes.",
-     .args = {"x"},
-     .infer = infer_count,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::count_nonzero(c.x[0], c.attrs<CountAttrs>().axes, y[0]); },
-     .rule = none()},
+constexpr Op kCountNonzero = {
+    .name = "count_nonzero",
+    .doc = "Number of nonzero elements over axes.",
+    .args = {"x"},
+    .infer = infer_count,
+    .forward = [](const Call& c,
+                  std::span<Tensor> y) { kernels::count_nonzero(c.x[0], c.attrs<CountAttrs>().axes, y[0]); },
+    .rule = none(),
 };
+
+constexpr const Op* statistics_table[] = {&kCountNonzero};
 
 // The axes as a mask. Throws DTypeError unless x is of a floating-point dtype.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
@@ -42,8 +44,7 @@ unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
 }   // namespace
 
 Tensor count_nonzero(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  const Op& op = find(statistics_table, "count_nonzero");
-  return op.with(CountAttrs{mask_of(op, axes, x.ndim()), options.keepdims}, x);
+  return kCountNonzero.with(CountAttrs{mask_of(kCountNonzero, axes, x.ndim()), options.keepdims}, x);
 }
 
 Tensor variance(const Tensor& x, const Axes& axes, VarianceOptions options) {
@@ -89,6 +90,6 @@ Tensor median(const Tensor& x, const Axes& axes, ReduceOptions options) {
   return options.keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
-std::span<const Op> statistics_ops() { return statistics_table; }
+std::span<const Op* const> statistics_ops() { return statistics_table; }
 
 }   // namespace tapedeck

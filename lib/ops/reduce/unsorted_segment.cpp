@@ -74,98 +74,119 @@ Spec infer_rows_of_groups(const Call& c) {
           replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
 }
 
-constexpr Op unsorted_segment_table[] = {
-    {.name = "unsorted_segment_sum",
-     .doc = "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are "
-            "ignored.",
-     .tensorflow = "UnsortedSegmentSum",
-     .args = {"x", "ids"},
-     .infer = infer_segment,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           run_segment(c, kernels::ScatterReduction::sum, kernels::EmptyGroup::zero, y[0]);
-         },
-     .rule = linear([](const Call& c,
-                       const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
-                    {.x = 0b10})},
-
-    {.name = "rows_of_groups",
-     .doc = "The adjoint of unsorted_segment_sum: y[i, …] = x[ids[i], …], or 0 for a negative id.",
-     .args = {"x", "ids"},
-     .infer = infer_rows_of_groups,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-       require_ids_below(c, c.x[1], view.extent);
-       kernels::gather(c.x[0], c.x[1], view, y[0]);
-     }),
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) {
-           const int axis = c.attrs<RowsAttrs>().axis;
-           return sum_of_groups(dy, c.x[1], c.x[0].shape()[c.x[0].ndim() + axis], axis);
-         },
-         {.x = 0b10})},
-
-    {.name = "group_divisors",
-     .doc = "What sums of rows by group are divided by for their means: the number n of ids that name a "
-            "group, or 1 if there is none; or √n.",
-     .args = {"ids"},
-     .infer = infer_divisors,
-     .forward = moves([](const Call& c, std::span<Tensor> y) {
-       require_ids_below(c, c.x[0], y[0].size());
-       kernels::group_divisors(c.x[0], c.attrs<DivisorsAttrs>().divisor, y[0]);
-     }),
-     .rule = none()},
-
-    {.name = "unsorted_segment_prod",
-     .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are "
-            "ignored.",
-     .tensorflow = "UnsortedSegmentProd",
-     .args = {"x", "ids"},
-     .infer = infer_segment,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           run_segment(c, kernels::ScatterReduction::product, kernels::EmptyGroup::one, y[0]);
-         },
-     .rule = kProductByGroup},
-
-    {.name = "unsorted_segment_max",
-     .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j. Rows with a negative id are "
-            "ignored; equal elements share the gradient.",
-     .tensorflow = "UnsortedSegmentMax",
-     .args = {"x", "ids"},
-     .infer = infer_real_segment,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           run_segment(c, kernels::ScatterReduction::max, kernels::EmptyGroup::lowest, y[0]);
-         },
-     .rule = kExtremeByGroup},
-
-    {.name = "unsorted_segment_min",
-     .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j. Rows with a negative id are "
-            "ignored; equal elements share the gradient.",
-     .tensorflow = "UnsortedSegmentMin",
-     .args = {"x", "ids"},
-     .infer = infer_real_segment,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           run_segment(c, kernels::ScatterReduction::min, kernels::EmptyGroup::highest, y[0]);
-         },
-     .rule = kExtremeByGroup},
-
-    {.name = "share_of_group_extreme",
-     .doc =
-         "What each element of x gets of the gradient of its group's maximum or minimum, best: 1 / n where "
-         "n elements equal it, else 0.",
-     .args = {"x", "ids", "best"},
-     .infer = infer_segment_share,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           require_ids_below(c, c.x[1], c.attrs<SegmentAttrs>().count);
-           const kernels::AxisView view(c.x[2].shape(), c.x[2].ndim() + c.attrs<SegmentAttrs>().axis);
-           kernels::share_of_group_extreme(c.x[0], c.x[1], c.x[2], view, y[0]);
-         },
-     .rule = none()},
+constexpr Op kUnsortedSegmentSum = {
+    .name = "unsorted_segment_sum",
+    .doc =
+        "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are "
+        "ignored.",
+    .tensorflow = "UnsortedSegmentSum",
+    .args = {"x", "ids"},
+    .infer = infer_segment,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          run_segment(c, kernels::ScatterReduction::sum, kernels::EmptyGroup::zero, y[0]);
+        },
+    .rule = linear([](const Call& c,
+                      const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
+                   {.x = 0b10}),
 };
+
+constexpr Op kRowsOfGroups = {
+    .name = "rows_of_groups",
+    .doc = "The adjoint of unsorted_segment_sum: y[i, …] = x[ids[i], …], or 0 for a negative id.",
+    .args = {"x", "ids"},
+    .infer = infer_rows_of_groups,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
+      require_ids_below(c, c.x[1], view.extent);
+      kernels::gather(c.x[0], c.x[1], view, y[0]);
+    }),
+    .rule = linear(
+        [](const Call& c, const Tensor& dy) {
+          const int axis = c.attrs<RowsAttrs>().axis;
+          return sum_of_groups(dy, c.x[1], c.x[0].shape()[c.x[0].ndim() + axis], axis);
+        },
+        {.x = 0b10}),
+};
+
+constexpr Op kGroupDivisors = {
+    .name = "group_divisors",
+    .doc =
+        "What sums of rows by group are divided by for their means: the number n of ids that name a "
+        "group, or 1 if there is none; or √n.",
+    .args = {"ids"},
+    .infer = infer_divisors,
+    .forward = moves([](const Call& c, std::span<Tensor> y) {
+      require_ids_below(c, c.x[0], y[0].size());
+      kernels::group_divisors(c.x[0], c.attrs<DivisorsAttrs>().divisor, y[0]);
+    }),
+    .rule = none(),
+};
+
+constexpr Op kUnsortedSegmentProd = {
+    .name = "unsorted_segment_prod",
+    .doc =
+        "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are "
+        "ignored.",
+    .tensorflow = "UnsortedSegmentProd",
+    .args = {"x", "ids"},
+    .infer = infer_segment,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          run_segment(c, kernels::ScatterReduction::product, kernels::EmptyGroup::one, y[0]);
+        },
+    .rule = kProductByGroup,
+};
+
+constexpr Op kUnsortedSegmentMax = {
+    .name = "unsorted_segment_max",
+    .doc =
+        "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j. Rows with a negative id are "
+        "ignored; equal elements share the gradient.",
+    .tensorflow = "UnsortedSegmentMax",
+    .args = {"x", "ids"},
+    .infer = infer_real_segment,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          run_segment(c, kernels::ScatterReduction::max, kernels::EmptyGroup::lowest, y[0]);
+        },
+    .rule = kExtremeByGroup,
+};
+
+constexpr Op kUnsortedSegmentMin = {
+    .name = "unsorted_segment_min",
+    .doc =
+        "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j. Rows with a negative id are "
+        "ignored; equal elements share the gradient.",
+    .tensorflow = "UnsortedSegmentMin",
+    .args = {"x", "ids"},
+    .infer = infer_real_segment,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          run_segment(c, kernels::ScatterReduction::min, kernels::EmptyGroup::highest, y[0]);
+        },
+    .rule = kExtremeByGroup,
+};
+
+constexpr Op kShareOfGroupExtreme = {
+    .name = "share_of_group_extreme",
+    .doc =
+        "What each element of x gets of the gradient of its group's maximum or minimum, best: 1 / n where "
+        "n elements equal it, else 0.",
+    .args = {"x", "ids", "best"},
+    .infer = infer_segment_share,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          require_ids_below(c, c.x[1], c.attrs<SegmentAttrs>().count);
+          const kernels::AxisView view(c.x[2].shape(), c.x[2].ndim() + c.attrs<SegmentAttrs>().axis);
+          kernels::share_of_group_extreme(c.x[0], c.x[1], c.x[2], view, y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr const Op* unsorted_segment_table[] = {
+    &kUnsortedSegmentSum, &kRowsOfGroups,       &kGroupDivisors,      &kUnsortedSegmentProd,
+    &kUnsortedSegmentMax, &kUnsortedSegmentMin, &kShareOfGroupExtreme};
 
 // For each row the value of its group, and sums by group, with the ids and the axis of the call.
 Tensor rows_of(const Call& c, const Tensor& y) {
@@ -196,8 +217,7 @@ Tensor others_of(const Call& c) {
 Tensor share_of_segment_extreme(const Call& c) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   const SegmentAttrs attrs{c.y[0].shape()[c.y[0].ndim() + axis], axis};
-  return piecewise(find(unsorted_segment_table, "share_of_group_extreme").with(attrs, c.x[0], c.x[1], c.y[0]),
-                   c.x[0]);
+  return piecewise(kShareOfGroupExtreme.with(attrs, c.x[0], c.x[1], c.y[0]), c.x[0]);
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
@@ -228,17 +248,16 @@ Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernel
 }   // namespace
 
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) {
-  return find(unsorted_segment_table, "rows_of_groups").with(RowsAttrs{axis}, x, ids);
+  return kRowsOfGroups.with(RowsAttrs{axis}, x, ids);
 }
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return find(unsorted_segment_table, "unsorted_segment_sum").with(SegmentAttrs{count, axis, true}, x, ids);
+  return kUnsortedSegmentSum.with(SegmentAttrs{count, axis, true}, x, ids);
 }
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
   if (y.shape.size() == 0) return ones({}, y.dtype);
   const Tensor list = ids.ndim() == 1 ? ids : reshape(ids, {ids.size()});
-  return find(unsorted_segment_table, "group_divisors")
-      .with(DivisorsAttrs{y.shape[y.shape.ndim() + axis], axis, divisor, y.dtype}, list);
+  return kGroupDivisors.with(DivisorsAttrs{y.shape[y.shape.ndim() + axis], axis, divisor, y.dtype}, list);
 }
 
 namespace detail {
@@ -257,34 +276,28 @@ void extreme_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 }   // namespace detail
 
 Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(unsorted_segment_table, "unsorted_segment_sum"), "unsorted_segment_sum", x, ids,
-                  count);
+  return by_group(kUnsortedSegmentSum, "unsorted_segment_sum", x, ids, count);
 }
 Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(unsorted_segment_table, "unsorted_segment_prod"), "unsorted_segment_prod", x, ids,
-                  count);
+  return by_group(kUnsortedSegmentProd, "unsorted_segment_prod", x, ids, count);
 }
 Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(unsorted_segment_table, "unsorted_segment_min"), "unsorted_segment_min", x, ids,
-                  count);
+  return by_group(kUnsortedSegmentMin, "unsorted_segment_min", x, ids, count);
 }
 Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return by_group(find(unsorted_segment_table, "unsorted_segment_max"), "unsorted_segment_max", x, ids,
-                  count);
+  return by_group(kUnsortedSegmentMax, "unsorted_segment_max", x, ids, count);
 }
 Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided(
-      "unsorted_segment_mean",
-      by_group(find(unsorted_segment_table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count),
-      ids, kernels::Divisor::count);
+  return divided("unsorted_segment_mean",
+                 by_group(kUnsortedSegmentSum, "unsorted_segment_mean", x, ids, count), ids,
+                 kernels::Divisor::count);
 }
 Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count) {
   return divided("unsorted_segment_sqrt_n",
-                 by_group(find(unsorted_segment_table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x,
-                          ids, count),
-                 ids, kernels::Divisor::root);
+                 by_group(kUnsortedSegmentSum, "unsorted_segment_sqrt_n", x, ids, count), ids,
+                 kernels::Divisor::root);
 }
 
-std::span<const Op> unsorted_segment_ops() { return unsorted_segment_table; }
+std::span<const Op* const> unsorted_segment_ops() { return unsorted_segment_table; }
 
 }   // namespace tapedeck

@@ -125,131 +125,149 @@ void run_invert_permutation(const Call& c, std::span<Tensor> y) {
                           fault->entry, fault->position, c.x[0].spec());
 }
 
-constexpr Op sort_table[] = {
-    {.name = "sort",
-     .doc = "The elements of x sorted along an axis, and their indices in x. Equal elements keep their "
-            "order; NaN is the largest.",
-     .args = {"x"},
-     .infer = infer_sort,
-     .forward = {run_sort, Outputs::own},
-     .rule = kChosenAlong},
-
-    {.name = "argsort",
-     .doc = "The indices in x of its elements sorted along an axis. Equal elements keep their order; NaN is "
-            "the largest.",
-     .args = {"x"},
-     .infer = [](const Call& c) { return infer_sort(c)[1]; },
-     .forward = {run_sort, Outputs::own},
-     .rule = none()},
-
-    {.name = "top_k",
-     .doc = "The k largest elements of x along an axis in descending order, and their indices; of equal "
-            "elements, the first in x comes first.",
-     .tensorflow = "TopK TopKV2",
-     .args = {"x"},
-     .infer = infer_top_k,
-     .forward = {run_sort, Outputs::own},
-     .rule = kChosenAlong},
-
-    {.name = "nth_element",
-     .doc = "The element at index n of x sorted along its last axis, optionally counted from the end; equal "
-            "elements share the gradient.",
-     .tensorflow = "NthElement",
-     .args = {"x"},
-     .infer = infer_nth_element,
-     .forward = run_nth_element,
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * share_of_nth(c);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_nth(c) * dx[0], -1); })},
-
-    {.name = "unique",
-     .doc = "The distinct elements of x in order of first occurrence, the index of each element of x among "
-            "them, and the number of occurrences of each.",
-     .tensorflow = "Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           require_real(c);
-           const auto count =
-               static_cast<std::int64_t>(kernels::unique_elements(to_computed(c.x[0])).first.size());
-           return std::vector<Spec>{
-               {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
-         },
-     .forward = {run_unique, Outputs::own},
-     .rule = none()},
-
-    {.name = "searchsorted",
-     .doc = "For each of values, the number of elements in a row of `sorted`, which is ascending, that are "
-            "less, or optionally less or equal.",
-     .tensorflow = "LowerBound UpperBound",
-     .args = {"sorted", "values"},
-     .infer = infer_searchsorted,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::searchsorted(c.x[0], extent_of(c.x[0]), c.x[1], extent_of(c.x[1]),
-                                 c.attrs<SearchAttrs>().right, y[0]);
-         },
-     .rule = none()},
-
-    {.name = "nonzero",
-     .doc = "The positions of the nonzero elements of x, in row-major order.",
-     .tensorflow = "Where",
-     .args = {"x"},
-     .infer =
-         [](const Call& c) {
-           require_real(c);
-           return Spec{DType::i64, {kernels::count_nonzero(to_computed(c.x[0])), c.x[0].ndim()}};
-         },
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
-     .rule = none()},
-
-    {.name = "invert_permutation",
-     .doc = "The inverse of a permutation of 0, 1, …: y[perm[i]] = i.",
-     .tensorflow = "InvertPermutation",
-     .args = {"perm"},
-     .infer = infer_permutation,
-     .forward = run_invert_permutation,
-     .rule = none()},
+constexpr Op kSort = {
+    .name = "sort",
+    .doc =
+        "The elements of x sorted along an axis, and their indices in x. Equal elements keep their "
+        "order; NaN is the largest.",
+    .args = {"x"},
+    .infer = infer_sort,
+    .forward = {run_sort, Outputs::own},
+    .rule = kChosenAlong,
 };
+
+constexpr Op kArgsort = {
+    .name = "argsort",
+    .doc =
+        "The indices in x of its elements sorted along an axis. Equal elements keep their order; NaN is "
+        "the largest.",
+    .args = {"x"},
+    .infer = [](const Call& c) { return infer_sort(c)[1]; },
+    .forward = {run_sort, Outputs::own},
+    .rule = none(),
+};
+
+constexpr Op kTopK = {
+    .name = "top_k",
+    .doc =
+        "The k largest elements of x along an axis in descending order, and their indices; of equal "
+        "elements, the first in x comes first.",
+    .tensorflow = "TopK TopKV2",
+    .args = {"x"},
+    .infer = infer_top_k,
+    .forward = {run_sort, Outputs::own},
+    .rule = kChosenAlong,
+};
+
+constexpr Op kNthElement = {
+    .name = "nth_element",
+    .doc =
+        "The element at index n of x sorted along its last axis, optionally counted from the end; equal "
+        "elements share the gradient.",
+    .tensorflow = "NthElement",
+    .args = {"x"},
+    .infer = infer_nth_element,
+    .forward = run_nth_element,
+    .rule = custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * share_of_nth(c);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_nth(c) * dx[0], -1); }),
+};
+
+constexpr Op kUnique = {
+    .name = "unique",
+    .doc =
+        "The distinct elements of x in order of first occurrence, the index of each element of x among "
+        "them, and the number of occurrences of each.",
+    .tensorflow = "Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          require_real(c);
+          const auto count =
+              static_cast<std::int64_t>(kernels::unique_elements(to_computed(c.x[0])).first.size());
+          return std::vector<Spec>{
+              {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
+        },
+    .forward = {run_unique, Outputs::own},
+    .rule = none(),
+};
+
+constexpr Op kSearchsorted = {
+    .name = "searchsorted",
+    .doc =
+        "For each of values, the number of elements in a row of `sorted`, which is ascending, that are "
+        "less, or optionally less or equal.",
+    .tensorflow = "LowerBound UpperBound",
+    .args = {"sorted", "values"},
+    .infer = infer_searchsorted,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          kernels::searchsorted(c.x[0], extent_of(c.x[0]), c.x[1], extent_of(c.x[1]),
+                                c.attrs<SearchAttrs>().right, y[0]);
+        },
+    .rule = none(),
+};
+
+constexpr Op kNonzero = {
+    .name = "nonzero",
+    .doc = "The positions of the nonzero elements of x, in row-major order.",
+    .tensorflow = "Where",
+    .args = {"x"},
+    .infer =
+        [](const Call& c) {
+          require_real(c);
+          return Spec{DType::i64, {kernels::count_nonzero(to_computed(c.x[0])), c.x[0].ndim()}};
+        },
+    .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
+    .rule = none(),
+};
+
+constexpr Op kInvertPermutation = {
+    .name = "invert_permutation",
+    .doc = "The inverse of a permutation of 0, 1, …: y[perm[i]] = i.",
+    .tensorflow = "InvertPermutation",
+    .args = {"perm"},
+    .infer = infer_permutation,
+    .forward = run_invert_permutation,
+    .rule = none(),
+};
+
+constexpr const Op* sort_table[] = {&kSort,   &kArgsort,      &kTopK,    &kNthElement,
+                                    &kUnique, &kSearchsorted, &kNonzero, &kInvertPermutation};
 
 }   // namespace
 
 Tensor sort(const Tensor& x, int axis, SortOptions options) {
-  const Op& op = find(sort_table, "sort");
-  return op.run({&x, 1}, SortAttrs{options.descending, checked_axis(op, axis, x.ndim()) - x.ndim()})[0];
+  return kSort.run({&x, 1}, SortAttrs{options.descending, checked_axis(kSort, axis, x.ndim()) - x.ndim()})[0];
 }
 Tensor argsort(const Tensor& x, int axis, SortOptions options) {
-  const Op& op = find(sort_table, "argsort");
-  return op.with(SortAttrs{options.descending, checked_axis(op, axis, x.ndim()) - x.ndim()}, x);
+  return kArgsort.with(SortAttrs{options.descending, checked_axis(kArgsort, axis, x.ndim()) - x.ndim()}, x);
 }
 TopK top_k(const Tensor& x, std::int64_t k, int axis) {
-  const Op& op = find(sort_table, "top_k");
   const std::vector<Tensor> y =
-      op.run({&x, 1}, SortAttrs{true, checked_axis(op, axis, x.ndim()) - x.ndim(), k});
+      kTopK.run({&x, 1}, SortAttrs{true, checked_axis(kTopK, axis, x.ndim()) - x.ndim(), k});
   return {y[0], y[1]};
 }
 
 Tensor nth_element(const Tensor& x, std::int64_t n, int axis, NthElementOptions options) {
-  const Op& op = find(sort_table, "nth_element");
-  return op.with(NthAttrs{n, options.reverse}, with_axis_last(x, checked_axis(op, axis, x.ndim())));
+  return kNthElement.with(NthAttrs{n, options.reverse},
+                          with_axis_last(x, checked_axis(kNthElement, axis, x.ndim())));
 }
 
 Unique unique(const Tensor& x) {
-  std::vector<Tensor> y = find(sort_table, "unique").run({&x, 1});
+  std::vector<Tensor> y = kUnique.run({&x, 1});
   return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
 }
 
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
-  return find(sort_table, "searchsorted").with(SearchAttrs{side == Side::right}, sorted, values);
+  return kSearchsorted.with(SearchAttrs{side == Side::right}, sorted, values);
 }
-Tensor nonzero(const Tensor& x) { return find(sort_table, "nonzero").execute({&x, 1}); }
-Tensor invert_permutation(const Tensor& perm) {
-  return find(sort_table, "invert_permutation").execute({&perm, 1});
-}
+Tensor nonzero(const Tensor& x) { return kNonzero.execute({&x, 1}); }
+Tensor invert_permutation(const Tensor& perm) { return kInvertPermutation.execute({&perm, 1}); }
 
-std::span<const Op> sort_ops() { return sort_table; }
+std::span<const Op* const> sort_ops() { return sort_table; }
 
 }   // namespace tapedeck

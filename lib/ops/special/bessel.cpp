@@ -58,121 +58,147 @@ template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
   }
 };
 
+constexpr Op kBesselI0 = {
+    .name = "bessel_i0",
+    .doc = "The modified Bessel function I₀(x).",
+    .tensorflow = "BesselI0",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_i0),
+    .rule = partials([](auto x) { return fn::bessel_i1(x); }),
+};
+
+constexpr Op kBesselI0e = {
+    .name = "bessel_i0e",
+    .doc = "exp(-|x|) I₀(x).",
+    .tensorflow = "BesselI0e",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_i0e),
+    .rule = partials(kDerivativeOf<SpecialFunction::bessel_i0e>),
+};
+
+constexpr Op kBesselI1 = {
+    .name = "bessel_i1",
+    .doc = "The modified Bessel function I₁(x), with I₁' = I₀ - I₁/x (DLMF 10.29.2).",
+    .tensorflow = "BesselI1",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_i1),
+    .rule = partials(OfOrderOne<SpecialFunction::bessel_i1, fn::bessel_i0>()),
+};
+
+constexpr Op kBesselI1e = {
+    .name = "bessel_i1e",
+    .doc = "exp(-|x|) I₁(x).",
+    .tensorflow = "BesselI1e",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_i1e),
+    .rule = partials(kDerivativeOf<SpecialFunction::bessel_i1e>),
+};
+
+constexpr Op kBesselJ0 = {
+    .name = "bessel_j0",
+    .doc = "The Bessel function J₀(x).",
+    .tensorflow = "BesselJ0",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_j0),
+    .rule = partials([](auto x) { return -fn::bessel_j1(x); }),
+};
+
+constexpr Op kBesselJ1 = {
+    .name = "bessel_j1",
+    .doc = "The Bessel function J₁(x), with J₁' = J₀ - J₁/x (DLMF 10.6.2).",
+    .tensorflow = "BesselJ1",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_j1),
+    .rule = partials(OfOrderOne<SpecialFunction::bessel_j1, fn::bessel_j0>()),
+};
+
+constexpr Op kBesselK0 = {
+    .name = "bessel_k0",
+    .doc = "The modified Bessel function K₀(x), for x ≥ 0.",
+    .tensorflow = "BesselK0",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_k0),
+    .rule = partials([](auto x) { return -fn::bessel_k1(x); }),
+};
+
+constexpr Op kBesselK0e = {
+    .name = "bessel_k0e",
+    .doc = "eˣ K₀(x).",
+    .tensorflow = "BesselK0e",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_k0e),
+    .rule = partials(kDerivativeOf<SpecialFunction::bessel_k0e>),
+};
+
 // The derivatives of K₁ and Y₁ are infinite at both zeros: |x| is +0 there, and Y₀, above -1000 elsewhere, is
 // kept finite.
-constexpr Op bessel_table[] = {
-    {.name = "bessel_i0",
-     .doc = "The modified Bessel function I₀(x).",
-     .tensorflow = "BesselI0",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_i0),
-     .rule = partials([](auto x) { return fn::bessel_i1(x); })},
-
-    {.name = "bessel_i0e",
-     .doc = "exp(-|x|) I₀(x).",
-     .tensorflow = "BesselI0e",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_i0e),
-     .rule = partials(kDerivativeOf<SpecialFunction::bessel_i0e>)},
-
-    {.name = "bessel_i1",
-     .doc = "The modified Bessel function I₁(x), with I₁' = I₀ - I₁/x (DLMF 10.29.2).",
-     .tensorflow = "BesselI1",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_i1),
-     .rule = partials(OfOrderOne<SpecialFunction::bessel_i1, fn::bessel_i0>())},
-
-    {.name = "bessel_i1e",
-     .doc = "exp(-|x|) I₁(x).",
-     .tensorflow = "BesselI1e",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_i1e),
-     .rule = partials(kDerivativeOf<SpecialFunction::bessel_i1e>)},
-
-    {.name = "bessel_j0",
-     .doc = "The Bessel function J₀(x).",
-     .tensorflow = "BesselJ0",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_j0),
-     .rule = partials([](auto x) { return -fn::bessel_j1(x); })},
-
-    {.name = "bessel_j1",
-     .doc = "The Bessel function J₁(x), with J₁' = J₀ - J₁/x (DLMF 10.6.2).",
-     .tensorflow = "BesselJ1",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_j1),
-     .rule = partials(OfOrderOne<SpecialFunction::bessel_j1, fn::bessel_j0>())},
-
-    {.name = "bessel_k0",
-     .doc = "The modified Bessel function K₀(x), for x ≥ 0.",
-     .tensorflow = "BesselK0",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_k0),
-     .rule = partials([](auto x) { return -fn::bessel_k1(x); })},
-
-    {.name = "bessel_k0e",
-     .doc = "eˣ K₀(x).",
-     .tensorflow = "BesselK0e",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_k0e),
-     .rule = partials(kDerivativeOf<SpecialFunction::bessel_k0e>)},
-
-    {.name = "bessel_k1",
-     .doc = "The modified Bessel function K₁(x), for x ≥ 0, with K₁' = -K₀ - K₁/x (DLMF 10.29.2).",
-     .tensorflow = "BesselK1",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_k1),
-     .rule = partials([](auto x, auto y) { return -fn::bessel_k0(x) - y / abs(x); })},
-
-    {.name = "bessel_k1e",
-     .doc = "eˣ K₁(x).",
-     .tensorflow = "BesselK1e",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_k1e),
-     .rule = partials(kDerivativeOf<SpecialFunction::bessel_k1e>)},
-
-    {.name = "bessel_y0",
-     .doc = "The Bessel function Y₀(x), for x ≥ 0.",
-     .tensorflow = "BesselY0",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_y0),
-     .rule = partials([](auto x) { return -fn::bessel_y1(x); })},
-
-    {.name = "bessel_y1",
-     .doc = "The Bessel function Y₁(x), for x ≥ 0, with Y₁' = Y₀ - Y₁/x (DLMF 10.6.2).",
-     .tensorflow = "BesselY1",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::bessel_y1),
-     .rule = partials([](auto x, auto y) { return maximum(fn::bessel_y0(x), -1000) - y / abs(x); })},
+constexpr Op kBesselK1 = {
+    .name = "bessel_k1",
+    .doc = "The modified Bessel function K₁(x), for x ≥ 0, with K₁' = -K₀ - K₁/x (DLMF 10.29.2).",
+    .tensorflow = "BesselK1",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_k1),
+    .rule = partials([](auto x, auto y) { return -fn::bessel_k0(x) - y / abs(x); }),
 };
+
+constexpr Op kBesselK1e = {
+    .name = "bessel_k1e",
+    .doc = "eˣ K₁(x).",
+    .tensorflow = "BesselK1e",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_k1e),
+    .rule = partials(kDerivativeOf<SpecialFunction::bessel_k1e>),
+};
+
+constexpr Op kBesselY0 = {
+    .name = "bessel_y0",
+    .doc = "The Bessel function Y₀(x), for x ≥ 0.",
+    .tensorflow = "BesselY0",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_y0),
+    .rule = partials([](auto x) { return -fn::bessel_y1(x); }),
+};
+
+constexpr Op kBesselY1 = {
+    .name = "bessel_y1",
+    .doc = "The Bessel function Y₁(x), for x ≥ 0, with Y₁' = Y₀ - Y₁/x (DLMF 10.6.2).",
+    .tensorflow = "BesselY1",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::bessel_y1),
+    .rule = partials([](auto x, auto y) { return maximum(fn::bessel_y0(x), -1000) - y / abs(x); }),
+};
+
+constexpr const Op* bessel_table[] = {&kBesselI0, &kBesselI0e, &kBesselI1, &kBesselI1e,
+                                      &kBesselJ0, &kBesselJ1,  &kBesselK0, &kBesselK0e,
+                                      &kBesselK1, &kBesselK1e, &kBesselY0, &kBesselY1};
 
 }   // namespace
 
-Tensor bessel_i0(Operand x) { return find(bessel_table, "bessel_i0")(x); }
-Tensor bessel_i0e(Operand x) { return find(bessel_table, "bessel_i0e")(x); }
-Tensor bessel_i1(Operand x) { return find(bessel_table, "bessel_i1")(x); }
-Tensor bessel_i1e(Operand x) { return find(bessel_table, "bessel_i1e")(x); }
-Tensor bessel_j0(Operand x) { return find(bessel_table, "bessel_j0")(x); }
-Tensor bessel_j1(Operand x) { return find(bessel_table, "bessel_j1")(x); }
-Tensor bessel_k0(Operand x) { return find(bessel_table, "bessel_k0")(x); }
-Tensor bessel_k0e(Operand x) { return find(bessel_table, "bessel_k0e")(x); }
-Tensor bessel_k1(Operand x) { return find(bessel_table, "bessel_k1")(x); }
-Tensor bessel_k1e(Operand x) { return find(bessel_table, "bessel_k1e")(x); }
-Tensor bessel_y0(Operand x) { return find(bessel_table, "bessel_y0")(x); }
-Tensor bessel_y1(Operand x) { return find(bessel_table, "bessel_y1")(x); }
+Tensor bessel_i0(Operand x) { return kBesselI0(x); }
+Tensor bessel_i0e(Operand x) { return kBesselI0e(x); }
+Tensor bessel_i1(Operand x) { return kBesselI1(x); }
+Tensor bessel_i1e(Operand x) { return kBesselI1e(x); }
+Tensor bessel_j0(Operand x) { return kBesselJ0(x); }
+Tensor bessel_j1(Operand x) { return kBesselJ1(x); }
+Tensor bessel_k0(Operand x) { return kBesselK0(x); }
+Tensor bessel_k0e(Operand x) { return kBesselK0e(x); }
+Tensor bessel_k1(Operand x) { return kBesselK1(x); }
+Tensor bessel_k1e(Operand x) { return kBesselK1e(x); }
+Tensor bessel_y0(Operand x) { return kBesselY0(x); }
+Tensor bessel_y1(Operand x) { return kBesselY1(x); }
 
-std::span<const Op> bessel_ops() { return bessel_table; }
+std::span<const Op* const> bessel_ops() { return bessel_table; }
 
 }   // namespace tapedeck

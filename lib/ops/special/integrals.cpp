@@ -51,60 +51,70 @@ template <SpecialFunction f> struct SlopeOf {
   }
 };
 
-constexpr Op integrals_table[] = {
-    {.name = "dawsn",
-     .doc = "Dawson's integral F(x) = exp(-x²) ∫₀ˣ exp(t²) dt, with F' = 1 - 2xF (DLMF 7.2.5).",
-     .tensorflow = "Dawsn",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::dawsn),
-     .rule = partials(kDerivativeOf<SpecialFunction::dawsn>)},
-
-    {.name = "expint",
-     .doc = "The exponential integral Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.",
-     .tensorflow = "Expint",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::expint),   // above 1e30 its derivative is infinite anyway
-     .rule = partials([](auto x) { return exp(x) / minimum(x, 1e30f); })},
-
-    {.name = "fresnel_sin",
-     .doc = "∫₀ˣ sin(πt²/2) dt.",
-     .tensorflow = "FresnelSin",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::fresnel_sin),
-     .rule = partials(SlopeOf<SpecialFunction::fresnel_sin>())},
-
-    {.name = "fresnel_cos",
-     .doc = "∫₀ˣ cos(πt²/2) dt.",
-     .tensorflow = "FresnelCos",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::fresnel_cos),
-     .rule = partials(SlopeOf<SpecialFunction::fresnel_cos>())},
-
-    {.name = "spence",
-     .doc = "Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.",
-     .tensorflow = "Spence",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::spence),
-     .rule = partials(SlopeOf<SpecialFunction::spence>())},
+constexpr Op kDawsn = {
+    .name = "dawsn",
+    .doc = "Dawson's integral F(x) = exp(-x²) ∫₀ˣ exp(t²) dt, with F' = 1 - 2xF (DLMF 7.2.5).",
+    .tensorflow = "Dawsn",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::dawsn),
+    .rule = partials(kDerivativeOf<SpecialFunction::dawsn>),
 };
+
+constexpr Op kExpint = {
+    .name = "expint",
+    .doc = "The exponential integral Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.",
+    .tensorflow = "Expint",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::expint),   // above 1e30 its derivative is infinite anyway
+    .rule = partials([](auto x) { return exp(x) / minimum(x, 1e30f); }),
+};
+
+constexpr Op kFresnelSin = {
+    .name = "fresnel_sin",
+    .doc = "∫₀ˣ sin(πt²/2) dt.",
+    .tensorflow = "FresnelSin",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::fresnel_sin),
+    .rule = partials(SlopeOf<SpecialFunction::fresnel_sin>()),
+};
+
+constexpr Op kFresnelCos = {
+    .name = "fresnel_cos",
+    .doc = "∫₀ˣ cos(πt²/2) dt.",
+    .tensorflow = "FresnelCos",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::fresnel_cos),
+    .rule = partials(SlopeOf<SpecialFunction::fresnel_cos>()),
+};
+
+constexpr Op kSpence = {
+    .name = "spence",
+    .doc = "Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.",
+    .tensorflow = "Spence",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::spence),
+    .rule = partials(SlopeOf<SpecialFunction::spence>()),
+};
+
+constexpr const Op* integrals_table[] = {&kDawsn, &kExpint, &kFresnelSin, &kFresnelCos, &kSpence};
 
 }   // namespace
 
-Tensor dawsn(Operand x) { return find(integrals_table, "dawsn")(x); }
+Tensor dawsn(Operand x) { return kDawsn(x); }
 
-Tensor expint(Operand x) { return find(integrals_table, "expint")(x); }
+Tensor expint(Operand x) { return kExpint(x); }
 
-Tensor fresnel_sin(Operand x) { return find(integrals_table, "fresnel_sin")(x); }
+Tensor fresnel_sin(Operand x) { return kFresnelSin(x); }
 
-Tensor fresnel_cos(Operand x) { return find(integrals_table, "fresnel_cos")(x); }
+Tensor fresnel_cos(Operand x) { return kFresnelCos(x); }
 
-Tensor spence(Operand x) { return find(integrals_table, "spence")(x); }
+Tensor spence(Operand x) { return kSpence(x); }
 
-std::span<const Op> integrals_ops() { return integrals_table; }
+std::span<const Op* const> integrals_ops() { return integrals_table; }
 
 }   // namespace tapedeck

@@ -6,7 +6,7 @@
 
 namespace tapedeck {
 
-/// A function that the lambdas of the tables call. On vectors it computes of_numbers element by element, or
+/// A function that the lambdas of ops call. On vectors it computes of_numbers element by element, or
 /// directly if that takes vectors; f32 vectors may use another function, of_f32. On tensors it runs the op.
 template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct OfNumbers {
   template <class... X>

@@ -116,171 +116,203 @@ Tensor next_derivative(const Call& c) {
   return special_derivative(f, order + 1, c.x[0]);
 }
 
-constexpr Op special_table[] = {
-    {.name = "erf",
-     .doc = "The error function 2/√π ∫₀ˣ exp(-t²) dt.",
-     .tensorflow = "Erf",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return erf(x); }),
-     .rule = partials(partial::of_erf)},
-
-    {.name = "erfc",
-     .doc = "1 - erf(x), accurate where the result is small.",
-     .tensorflow = "Erfc",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return erfc(x); }),
-     .rule = partials(partial::of_erfc)},
-
-    {.name = "erfinv",
-     .doc = "The inverse of erf, for x in [-1, 1].",
-     .tensorflow = "Erfinv",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::erfinv),
-     .rule = partials([](auto, auto y) { return times(gaussian(y, -1), 1 / kTwoBySqrtPi); })},
-
-    {.name = "erfcinv",
-     .doc = "The inverse of erfc, for x in [0, 2].",
-     .tensorflow = "",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::erfcinv),
-     .rule = partials([](auto, auto y) { return times(gaussian(y, -1), -1 / kTwoBySqrtPi); })},
-
-    {.name = "ndtri",
-     .doc = "The quantile function of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
-     .tensorflow = "Ndtri",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::ndtri),
-     .rule = partials([](auto, auto y) { return times(gaussian(y, -0.5), kSqrtTwoPi); })},
-
-    {.name = "lgamma",
-     .doc = "log |Γ(x)|.",
-     .tensorflow = "Lgamma",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::lgamma),
-     .rule = partials([](auto x) { return fn::digamma(x); })},
-
-    {.name = "digamma",
-     .doc = "ψ(x), the derivative of lgamma.",
-     .tensorflow = "Digamma",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map(fn::digamma),
-     .rule = partials([](auto x) { return fn::trigamma(x); })},
-
-    {.name = "polygamma",
-     .doc = "The n-th derivative of digamma, (-1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12); no gradient with "
-            "respect to n.",
-     .tensorflow = "Polygamma",
-     .args = {"n", "x"},
-     .infer = elementwise,
-     .forward = map(fn::polygamma),
-     .rule = in_the_last([](const Call& c) { return fn::polygamma(c.x[0] + 1, c.x[1]); })},
-
-    {.name = "zeta",
-     .doc = "The Hurwitz zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …; no gradient with respect to s.",
-     .tensorflow = "Zeta",
-     .args = {"s", "q"},
-     .infer = elementwise,
-     .forward = map(fn::zeta),
-     .rule = in_the_last([](const Call& c) { return -c.x[0] * fn::zeta(c.x[0] + 1, c.x[1]); })},
-
-    {.name = "igamma",
-     .doc = "The regularized incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt.",
-     .tensorflow = "Igamma",
-     .args = {"a", "x"},
-     .infer = elementwise,
-     .forward = map(fn::igamma),
-     .rule = partials([](auto a, auto x) { return fn::igamma_grad_a(a, x); },
-                      [](auto a, auto x) { return fn::gamma_density(a, x); })},
-
-    {.name = "igammac",
-     .doc = "1 - igamma(a, x), accurate where the result is small.",
-     .tensorflow = "Igammac",
-     .args = {"a", "x"},
-     .infer = elementwise,
-     .forward = map(fn::igammac),
-     .rule = partials([](auto a, auto x) { return -fn::igamma_grad_a(a, x); },
-                      [](auto a, auto x) { return -fn::gamma_density(a, x); })},
-
-    {.name = "gamma_density",
-     .doc = "The derivative of igamma in x, xᵃ⁻¹ e⁻ˣ / Γ(a).",
-     .args = {"a", "x"},
-     .infer = elementwise,
-     .forward = map(fn::gamma_density),
-     .rule = partials([](auto a, auto x, auto y) { return y * (log(x) - fn::digamma(a)); },
-                      [](auto a, auto x, auto y) { return y * (quotient(a - 1, x) - 1); })},
-
-    {.name = "igamma_grad_a",
-     .doc = "The derivative of igamma with respect to a, of the order given by its attribute.",
-     .tensorflow = "IgammaGradA",
-     .args = {"a", "x"},
-     .infer = infer_igamma_grad,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   allocate_for(y[0]);
-                   kernels::igamma_grad(broadcast_to(c.x[0], y[0].shape()),
-                                        broadcast_to(c.x[1], y[0].shape()), c.attrs<OrderAttrs>().order,
-                                        y[0]);
-                 },
-                 Outputs::own},
-     .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad)},
-
-    {.name = "special_derivative",
-     .doc = "A derivative of a Bessel function or a special integral, of the order that its attributes say.",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto& [f, order] = c.attrs<DerivativeAttrs>();
-           kernels::derivative(f, order, c.x[0], y[0]);
-         },
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = std::move(dy[0]).dense() * next_derivative(c);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] * next_derivative(c); })},
-
-    {.name = "betainc",
-     .doc = "The regularized incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; no gradients with "
-            "respect to a and b.",
-     .tensorflow = "Betainc",
-     .args = {"a", "b", "x"},
-     .infer = elementwise,
-     .forward = map(fn::betainc),
-     .rule = in_the_last(beta_density)},
+constexpr Op kErf = {
+    .name = "erf",
+    .doc = "The error function 2/√π ∫₀ˣ exp(-t²) dt.",
+    .tensorflow = "Erf",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return erf(x); }),
+    .rule = partials(partial::of_erf),
 };
 
-Tensor gamma_density_op(const Tensor& a, const Tensor& x) {
-  return find(special_table, "gamma_density")(Operand(a), Operand(x));
-}
+constexpr Op kErfc = {
+    .name = "erfc",
+    .doc = "1 - erf(x), accurate where the result is small.",
+    .tensorflow = "Erfc",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map([](auto x) { return erfc(x); }),
+    .rule = partials(partial::of_erfc),
+};
+
+constexpr Op kErfinv = {
+    .name = "erfinv",
+    .doc = "The inverse of erf, for x in [-1, 1].",
+    .tensorflow = "Erfinv",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::erfinv),
+    .rule = partials([](auto, auto y) { return times(gaussian(y, -1), 1 / kTwoBySqrtPi); }),
+};
+
+constexpr Op kErfcinv = {
+    .name = "erfcinv",
+    .doc = "The inverse of erfc, for x in [0, 2].",
+    .tensorflow = "",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::erfcinv),
+    .rule = partials([](auto, auto y) { return times(gaussian(y, -1), -1 / kTwoBySqrtPi); }),
+};
+
+constexpr Op kNdtri = {
+    .name = "ndtri",
+    .doc = "The quantile function of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
+    .tensorflow = "Ndtri",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::ndtri),
+    .rule = partials([](auto, auto y) { return times(gaussian(y, -0.5), kSqrtTwoPi); }),
+};
+
+constexpr Op kLgamma = {
+    .name = "lgamma",
+    .doc = "log |Γ(x)|.",
+    .tensorflow = "Lgamma",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::lgamma),
+    .rule = partials([](auto x) { return fn::digamma(x); }),
+};
+
+constexpr Op kDigamma = {
+    .name = "digamma",
+    .doc = "ψ(x), the derivative of lgamma.",
+    .tensorflow = "Digamma",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward = map(fn::digamma),
+    .rule = partials([](auto x) { return fn::trigamma(x); }),
+};
+
+constexpr Op kPolygamma = {
+    .name = "polygamma",
+    .doc =
+        "The n-th derivative of digamma, (-1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12); no gradient with "
+        "respect to n.",
+    .tensorflow = "Polygamma",
+    .args = {"n", "x"},
+    .infer = elementwise,
+    .forward = map(fn::polygamma),
+    .rule = in_the_last([](const Call& c) { return fn::polygamma(c.x[0] + 1, c.x[1]); }),
+};
+
+constexpr Op kZeta = {
+    .name = "zeta",
+    .doc = "The Hurwitz zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …; no gradient with respect to s.",
+    .tensorflow = "Zeta",
+    .args = {"s", "q"},
+    .infer = elementwise,
+    .forward = map(fn::zeta),
+    .rule = in_the_last([](const Call& c) { return -c.x[0] * fn::zeta(c.x[0] + 1, c.x[1]); }),
+};
+
+constexpr Op kIgamma = {
+    .name = "igamma",
+    .doc = "The regularized incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt.",
+    .tensorflow = "Igamma",
+    .args = {"a", "x"},
+    .infer = elementwise,
+    .forward = map(fn::igamma),
+    .rule = partials([](auto a, auto x) { return fn::igamma_grad_a(a, x); },
+                     [](auto a, auto x) { return fn::gamma_density(a, x); }),
+};
+
+constexpr Op kIgammac = {
+    .name = "igammac",
+    .doc = "1 - igamma(a, x), accurate where the result is small.",
+    .tensorflow = "Igammac",
+    .args = {"a", "x"},
+    .infer = elementwise,
+    .forward = map(fn::igammac),
+    .rule = partials([](auto a, auto x) { return -fn::igamma_grad_a(a, x); },
+                     [](auto a, auto x) { return -fn::gamma_density(a, x); }),
+};
+
+constexpr Op kGammaDensity = {
+    .name = "gamma_density",
+    .doc = "The derivative of igamma in x, xᵃ⁻¹ e⁻ˣ / Γ(a).",
+    .args = {"a", "x"},
+    .infer = elementwise,
+    .forward = map(fn::gamma_density),
+    .rule = partials([](auto a, auto x, auto y) { return y * (log(x) - fn::digamma(a)); },
+                     [](auto a, auto x, auto y) { return y * (quotient(a - 1, x) - 1); }),
+};
+
+constexpr Op kIgammaGradA = {
+    .name = "igamma_grad_a",
+    .doc = "The derivative of igamma with respect to a, of the order given by its attribute.",
+    .tensorflow = "IgammaGradA",
+    .args = {"a", "x"},
+    .infer = infer_igamma_grad,
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  allocate_for(y[0]);
+                  kernels::igamma_grad(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
+                                       c.attrs<OrderAttrs>().order, y[0]);
+                },
+                Outputs::own},
+    .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad),
+};
+
+constexpr Op kSpecialDerivative = {
+    .name = "special_derivative",
+    .doc = "A derivative of a Bessel function or a special integral, of the order that its attributes say.",
+    .args = {"x"},
+    .infer = elementwise,
+    .forward =
+        [](const Call& c, std::span<Tensor> y) {
+          const auto& [f, order] = c.attrs<DerivativeAttrs>();
+          kernels::derivative(f, order, c.x[0], y[0]);
+        },
+    .rule = custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = std::move(dy[0]).dense() * next_derivative(c);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] * next_derivative(c); }),
+};
+
+constexpr Op kBetainc = {
+    .name = "betainc",
+    .doc =
+        "The regularized incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; no gradients with "
+        "respect to a and b.",
+    .tensorflow = "Betainc",
+    .args = {"a", "b", "x"},
+    .infer = elementwise,
+    .forward = map(fn::betainc),
+    .rule = in_the_last(beta_density),
+};
+
+constexpr const Op* special_table[] = {
+    &kErf,       &kErfc, &kErfinv, &kErfcinv, &kNdtri,        &kLgamma,      &kDigamma,
+    &kPolygamma, &kZeta, &kIgamma, &kIgammac, &kGammaDensity, &kIgammaGradA, &kSpecialDerivative,
+    &kBetainc};
+
+Tensor gamma_density_op(const Tensor& a, const Tensor& x) { return kGammaDensity(Operand(a), Operand(x)); }
 
 }   // namespace
 
-Tensor erf(Operand x) { return find(special_table, "erf")(x); }
-Tensor erfc(Operand x) { return find(special_table, "erfc")(x); }
-Tensor erfinv(Operand x) { return find(special_table, "erfinv")(x); }
-Tensor erfcinv(Operand x) { return find(special_table, "erfcinv")(x); }
-Tensor ndtri(Operand x) { return find(special_table, "ndtri")(x); }
-Tensor lgamma(Operand x) { return find(special_table, "lgamma")(x); }
-Tensor digamma(Operand x) { return find(special_table, "digamma")(x); }
-Tensor polygamma(Operand n, Operand x) { return find(special_table, "polygamma")(n, x); }
-Tensor zeta(Operand s, Operand q) { return find(special_table, "zeta")(s, q); }
-Tensor igamma(Operand a, Operand x) { return find(special_table, "igamma")(a, x); }
-Tensor igammac(Operand a, Operand x) { return find(special_table, "igammac")(a, x); }
+Tensor erf(Operand x) { return kErf(x); }
+Tensor erfc(Operand x) { return kErfc(x); }
+Tensor erfinv(Operand x) { return kErfinv(x); }
+Tensor erfcinv(Operand x) { return kErfcinv(x); }
+Tensor ndtri(Operand x) { return kNdtri(x); }
+Tensor lgamma(Operand x) { return kLgamma(x); }
+Tensor digamma(Operand x) { return kDigamma(x); }
+Tensor polygamma(Operand n, Operand x) { return kPolygamma(n, x); }
+Tensor zeta(Operand s, Operand q) { return kZeta(s, q); }
+Tensor igamma(Operand a, Operand x) { return kIgamma(a, x); }
+Tensor igammac(Operand a, Operand x) { return kIgammac(a, x); }
 Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order) {
-  return find(special_table, "igamma_grad_a").with(OrderAttrs{order}, a, x);
+  return kIgammaGradA.with(OrderAttrs{order}, a, x);
 }
 Tensor special_derivative(kernels::SpecialFunction f, int order, const Tensor& x) {
-  return find(special_table, "special_derivative").with(DerivativeAttrs{f, order}, x);
+  return kSpecialDerivative.with(DerivativeAttrs{f, order}, x);
 }
-Tensor betainc(Operand a, Operand b, Operand x) { return find(special_table, "betainc")(a, b, x); }
+Tensor betainc(Operand a, Operand b, Operand x) { return kBetainc(a, b, x); }
 
-std::span<const Op> special_ops() { return special_table; }
+std::span<const Op* const> special_ops() { return special_table; }
 
 }   // namespace tapedeck
