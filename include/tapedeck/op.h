@@ -1,5 +1,5 @@
-// To define an op: one entry says its name, shapes, kernel and derivative. The library's tables and a user's
-// own ops use this same header; docs/guide/adding_an_op.md walks through both. tapedeck/gradcheck.h checks an
+// To define an op: one constant says its name, shapes, kernel and derivative. The library's ops and a user's
+// own use this same header; docs/guide/adding_an_op.md walks through both. tapedeck/gradcheck.h checks an
 // op.
 #pragma once
 #include <concepts>
@@ -226,7 +226,7 @@ enum class Meaning : std::uint8_t {
   effect,      // it throws or prints by what the numbers are, and is called whether its output is used or not
 };
 
-/// An op: an entry of a table, which lives as long as the program.
+/// An op: a constant, which lives as long as the program. Its address identifies it.
 struct Op {
   std::string_view name, doc;
   std::string_view tensorflow = {};   // TensorFlow's op types that this one stands for, with spaces between
@@ -274,18 +274,6 @@ TAPEDECK_EXPORT std::string describe(const Call& c, std::string_view what);
 /// Throw the error of this class, with the text of describe.
 [[noreturn]] TAPEDECK_EXPORT void throw_shape_error(const Call& c, std::string_view what);
 [[noreturn]] TAPEDECK_EXPORT void throw_dtype_error(const Call& c, std::string_view what);
-
-/// The entry of that name. A name that is not in the table, or is there twice, does not compile.
-template <std::size_t N> consteval const Op& find(const Op (&table)[N], std::string_view name) {
-  const Op* found = nullptr;
-  for (const Op& op : table) {
-    if (op.name != name) continue;
-    if (found) throw "two ops of this name in this table";
-    found = &op;
-  }
-  if (!found) throw "no op of this name in this table";
-  return *found;
-}
 
 /// The ops of a family of the library, which has the name of its header in tapedeck/ops/.
 struct OpFamily {
