@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that every function that include/tapedeck/ops/F.h declares is defined in lib/ops/<group>/F.cpp, or in a file of a
-# folder lib/ops/<group>/F, so that a family has one name everywhere.
+# folder lib/ops/<group>/F, so that a family has one name everywhere, and that every op is in the table of its family.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,3 +42,17 @@ for source in lib/ops/*/*.cpp; do
   [ ! -f "include/$header" ] || grep -qE "^#include \"($header|tapedeck/ops.h)\"" "$source" ||
     { echo "families: $source does not include $header"; exit 1; }
 done
+
+# The tests go through the tables: an op that is in none would have no test.
+awk '
+  /^constexpr Op k[A-Za-z0-9]+ = / { place[$3] = FILENAME ":" FNR; ++count }
+  /^constexpr const Op\* [a-z0-9_]+_table\[\] = / { listing = 1 }
+  listing {
+    listing = !/;$/
+    for (rest = $0; match(rest, /&k[A-Za-z0-9]+/); rest = substr(rest, RSTART + RLENGTH)) listed[substr(rest, RSTART + 1, RLENGTH - 1)]
+  }
+  END {
+    for (op in place) if (!(op in listed)) { print "families: " place[op] ": " op " is not in the table"; ++missing }
+    if (!count) { print "families: no ops were found"; ++missing }
+    exit missing > 0
+  }' lib/ops/*/*.cpp
