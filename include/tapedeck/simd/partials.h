@@ -1,5 +1,5 @@
 // The partial derivatives of the functions that are both ops and functions of active numbers, each in
-// one place: the ops' tables take their rules from here, and simd/numbers.h the derivatives of users'
+// one place: the ops take their rules from here, and simd/numbers.h the derivatives of users'
 // lambdas.
 //
 // A partial is a generic lambda of the inputs, then of the output if it takes one more argument. It is called
