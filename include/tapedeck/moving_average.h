@@ -1,6 +1,7 @@
 // Averages of values over training, in which old values fade: av - (1 - decay) · (av - value) takes the place
 // of av.
 #pragma once
+#include <concepts>
 #include <map>
 #include <optional>
 #include <span>
@@ -9,13 +10,19 @@
 
 namespace tapedeck {
 
+/// Options of a MovingAverage.
+struct MovingAverageOptions {
+  bool zero_debias = true;
+};
 /// A variable that follows a value. With zero_debias the average begins with nothing, whatever the variable
 /// holds, and is divided by the part of the weight that is not left there, 1 - decayᵗ: the first value comes
 /// out as it is. Kingma and Ba 2015, section 3. The average of a variable of f16 or bf16 is kept in f32, and
 /// rounded to the variable. Not copied: two averages would write to one variable.
 class TAPEDECK_EXPORT MovingAverage {
  public:
-  explicit MovingAverage(Variable variable, bool zero_debias = true);
+  explicit MovingAverage(Variable variable, MovingAverageOptions options = {});
+  template <std::same_as<bool> Bool>
+  MovingAverage(const Variable&, Bool) = delete;   // {.zero_debias = false}
   MovingAverage(MovingAverage&&) = default;
   MovingAverage& operator=(MovingAverage&&) = default;
 
@@ -65,7 +72,7 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
 };
 
 /// Options of an ExponentialMovingAverage.
-struct MovingAverageOptions {
+struct ExponentialMovingAverageOptions {
   bool zero_debias = false;   // of averages of tensors
   std::string name = "ExponentialMovingAverage";
 };
@@ -75,7 +82,7 @@ struct MovingAverageOptions {
 class TAPEDECK_EXPORT ExponentialMovingAverage {
  public:
   /// Throws ArgumentError for a decay that is not from 0 to 1, and for an empty name.
-  explicit ExponentialMovingAverage(double decay, MovingAverageOptions options = {});
+  explicit ExponentialMovingAverage(double decay, ExponentialMovingAverageOptions options = {});
   ExponentialMovingAverage(ExponentialMovingAverage&&) = default;   // as MovingAverage
   ExponentialMovingAverage& operator=(ExponentialMovingAverage&&) = default;
 
@@ -119,7 +126,7 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   MovingAverage make(const std::string& name, const Spec& spec) const;
 
   double decay_;
-  MovingAverageOptions options_;
+  ExponentialMovingAverageOptions options_;
   std::map<std::uint64_t, OfVariable> of_variables_;   // by their ids
   std::map<std::string, MovingAverage, std::less<>> of_tensors_;
   detail::Lifetime lifetime_;

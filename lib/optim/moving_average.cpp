@@ -53,12 +53,13 @@ std::map<std::string, SavedState> by_name(const NamedTensors& tensors) {
 
 }   // namespace
 
-MovingAverage::MovingAverage(Variable variable, bool zero_debias) : variable_(std::move(variable)) {
+MovingAverage::MovingAverage(Variable variable, MovingAverageOptions options)
+    : variable_(std::move(variable)) {
   const DType t = variable_.dtype();
   if (!is_trainable(t))
     throw_error<DTypeError>("{}: {} is {}; use a variable of a floating dtype", kName,
                             detail::label(variable_.cell()), variable_.cell().value.spec());
-  if (zero_debias)
+  if (options.zero_debias)
     biased_ = zeros(variable_.shape(), computed_in(t));
   else if (is_half(t))
     master_ = to_average(variable_.cell().value);
@@ -182,7 +183,7 @@ bool WeightedMovingAverage::may_have(std::string_view tensor) const {
   return tensor == "numerator" || tensor == "denominator";
 }
 
-ExponentialMovingAverage::ExponentialMovingAverage(double decay, MovingAverageOptions options)
+ExponentialMovingAverage::ExponentialMovingAverage(double decay, ExponentialMovingAverageOptions options)
     : decay_(checked(decay)), options_(std::move(options)) {
   if (options_.name.empty()) throw ArgumentError("moving_average: the name is empty");
 }
@@ -196,12 +197,13 @@ double ExponentialMovingAverage::decay_at(std::optional<std::int64_t> num_update
 }
 
 MovingAverage ExponentialMovingAverage::make(const Variable& v, const Tensor& initial) const {
-  return MovingAverage(Variable(initial, {.name = average_name(v), .trainable = false}), false);
+  return MovingAverage(Variable(initial, {.name = average_name(v), .trainable = false}),
+                       {.zero_debias = false});
 }
 MovingAverage ExponentialMovingAverage::make(const std::string& name, const Spec& spec) const {
   return MovingAverage(
       Variable(zeros(spec.shape, spec.dtype), {.name = name + "/" + options_.name, .trainable = false}),
-      options_.zero_debias);
+      {.zero_debias = options_.zero_debias});
 }
 
 void ExponentialMovingAverage::apply(std::span<const Variable> variables,
@@ -305,7 +307,8 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     const auto own = of_variables_.find(v.id());
     const auto [at, is_new] = next->of_variables.try_emplace(
         v.id(), own != of_variables_.end()
-                    ? OfVariable{own->second.variable, MovingAverage(own->second.average.variable(), false)}
+                    ? OfVariable{own->second.variable,
+                                 MovingAverage(own->second.average.variable(), {.zero_debias = false})}
                     : OfVariable{v.cell().weak_from_this(), make(v, to_average(v.cell().value))});
     next->commits.push_back(at->second.average.prepare_restore({.tensors = {{"value", s.value}}}));
   }
@@ -315,11 +318,12 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     if (value == part.tensors.end() || !is_floating(value->second.dtype()) || is_half(value->second.dtype()))
       throw_error<ArgumentError>("restore: \"{}/value\" of {} is missing, or neither f32 nor f64", name,
                                  kExponential);
-    const auto at = next->of_tensors
-                        .emplace(name, own != of_tensors_.end()
-                                           ? MovingAverage(own->second.variable(), options_.zero_debias)
-                                           : make(name, value->second.spec()))
-                        .first;
+    const auto at =
+        next->of_tensors
+            .emplace(name, own != of_tensors_.end()
+                               ? MovingAverage(own->second.variable(), {.zero_debias = options_.zero_debias})
+                               : make(name, value->second.spec()))
+            .first;
     next->commits.push_back(at->second.prepare_restore(part));
   }
   return [this, next] {

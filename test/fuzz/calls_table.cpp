@@ -909,7 +909,7 @@ void add_networks(const Adder& add) {
         channels(d, x, s, o, m, v), e = 0.1;
       });
   add("local_response_normalization", floating, local_response_normalization,
-      [](Draw& d, Tensor& x, LocalResponseOptions&) { x = d.tensor(d.extents(1, 4)); });
+      [](Draw& d, Tensor& x, LocalResponseNormalizationOptions&) { x = d.tensor(d.extents(1, 4)); });
 
   add("sparse_softmax_cross_entropy", floating, sparse_softmax_cross_entropy,
       [](Draw& d, Tensor& labels, Tensor& logits) {
@@ -997,15 +997,15 @@ void add_networks(const Adder& add) {
         bits(d, o.bits);
       });
   add("quantize_and_dequantize", floating,
-      Form<Tensor, const Tensor&, const Tensor&, const Tensor&, const QuantizeOptions&>(
+      Form<Tensor, const Tensor&, const Tensor&, const Tensor&, const QuantizeAndDequantizeOptions&>(
           quantize_and_dequantize),
-      [bits](Draw& d, Tensor&, Tensor& low, Tensor& high, QuantizeOptions& o) {
+      [bits](Draw& d, Tensor&, Tensor& low, Tensor& high, QuantizeAndDequantizeOptions& o) {
         low = -abs(d.tensor({})), high = abs(d.tensor({})) + 1;
         bits(d, o.bits);
       });
   add("quantize_and_dequantize", floating,
-      Form<Tensor, const Tensor&, const QuantizeOptions&>(quantize_and_dequantize),
-      [bits](Draw& d, Tensor&, QuantizeOptions& o) { bits(d, o.bits); });
+      Form<Tensor, const Tensor&, const QuantizeAndDequantizeOptions&>(quantize_and_dequantize),
+      [bits](Draw& d, Tensor&, QuantizeAndDequantizeOptions& o) { bits(d, o.bits); });
 }
 
 void add_random(const Adder& add) {

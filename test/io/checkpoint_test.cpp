@@ -332,7 +332,7 @@ struct Averages {
   Variable w{linspace(1, 2, 5), {.name = "w"}}, table{zeros({4, 3}), {.name = "table"}},
       unused{zeros({2}), {.name = "unused"}}, followed{zeros({3}), {.name = "followed"}},
       plain_followed{ones({3}, DType::f64), {.name = "plain"}};
-  MovingAverage debiased{followed}, plain{plain_followed, false};
+  MovingAverage debiased{followed}, plain{plain_followed, {.zero_debias = false}};
   WeightedMovingAverage weighted{0.7};
   ExponentialMovingAverage averages{0.9}, debiased_averages{0.8, {.zero_debias = true}};
   LossScale scale{{.initial = 8, .growth_interval = 3}};

@@ -126,7 +126,7 @@ std::vector<Row> averages() {
       {"moving average", kFloats,
        beside_weights([](const Weights& w) { return MovingAverage(w.w); }, update)},
       {"biased moving average", kFloats,
-       beside_weights([](const Weights& w) { return MovingAverage(w.w, false); }, update)},
+       beside_weights([](const Weights& w) { return MovingAverage(w.w, {.zero_debias = false}); }, update)},
       {"weighted moving average", kFloats,
        beside_weights([](const Weights&) { return WeightedMovingAverage(0.75); },
                       [](WeightedMovingAverage& a, const Weights& w, std::int64_t i) {

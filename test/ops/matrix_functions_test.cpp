@@ -80,9 +80,9 @@ TEST_CASE("band matrices do what dense ones do", "[matrix_functions]") {
   const Tensor lower = dense(rows(bands), {0, -1, -2}), upper = dense(rows(bands), {2, 1, 0});
   for (const bool transposed : {false, true}) {
     CHECK(worst(banded_triangular_solve(bands, b, {true, transposed}),
-                solve(lower, b, {.transposed = transposed})) < 1e-12);
+                solve(lower, b, {.transpose_a = transposed})) < 1e-12);
     CHECK(worst(banded_triangular_solve(bands, b, {false, transposed}),
-                solve(upper, b, {.transposed = transposed})) < 1e-12);
+                solve(upper, b, {.transpose_a = transposed})) < 1e-12);
   }
   const Tensor a = dense(rows(three), {1, 0, -1});
   CHECK(worst(tridiagonal_matmul(three, b), matmul(a, b)) < 1e-15);

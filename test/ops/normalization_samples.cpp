@@ -110,11 +110,12 @@ constexpr OpSamples normalization_table[] = {
      .samples =
          [] {
            return std::vector<Sample>{
-               {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = Attrs(LocalResponseOptions{})},
-               {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(LocalResponseOptions{1, 2, 0.5, 0.75})},
-               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(LocalResponseOptions{})},
+               {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = Attrs(LocalResponseNormalizationOptions{})},
+               {.inputs = {uniform({5}, -1, 1)},
+                .attrs = Attrs(LocalResponseNormalizationOptions{1, 2, 0.5, 0.75})},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(LocalResponseNormalizationOptions{})},
                {.inputs = {f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}})},
-                .attrs = Attrs(LocalResponseOptions{1, 2, 0.5, 0.75}),
+                .attrs = Attrs(LocalResponseNormalizationOptions{1, 2, 0.5, 0.75}),
                 .expected = {f64({{0.3236611811382156, 0.30084824744691147, 0.48859276662296347,
                                    -0.40114312058204965, 0.12108228060740671},
                                   {0, 0, 0.051272031151955194, 0.4368325406821042, 0.2196849058486448}})},

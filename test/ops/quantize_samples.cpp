@@ -12,7 +12,7 @@ using namespace samples;
 OwnedAttrs fake(const FakeQuantOptions& o, double min = 0, double max = 0) {
   return Attrs(FakeQuantAttrs{o, min, max});
 }
-OwnedAttrs quantized(const QuantizeOptions& o, bool range_of_x = false) {
+OwnedAttrs quantized(const QuantizeAndDequantizeOptions& o, bool range_of_x = false) {
   return Attrs(QuantizeAttrs{o, range_of_x});
 }
 
@@ -76,8 +76,8 @@ constexpr OpSamples quantize_table[] = {
                 .expected = {f64({-2, -1, -1, 0, 0.5, 1.5, 1.5})},
                 .oracle = "np.clip(np.round(x * 2), -4, 3) / 2"},
                {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 3}), f64(-0.5), f64(1.5)},
-                .attrs =
-                    quantized({.bits = 4, .narrow_range = true, .round = QuantizeOptions::Round::half_up}),
+                .attrs = quantized(
+                    {.bits = 4, .narrow_range = true, .round = QuantizeAndDequantizeOptions::Round::half_up}),
                 .expected = {tensor(std::vector<double>{-1.5, -1.2857142857142856, -0.6428571428571428,
                                                         0.21428571428571427, 0.21428571428571427, 1.5, 1.5},
                                     {7})},

@@ -96,7 +96,7 @@ TEST_CASE("each entry of an axis has a range of its own", "[quantize]") {
     return stack(parts, 1);
   };
   for (const int axis : {1, -2}) {
-    const QuantizeOptions options = {.bits = 4, .axis = axis}, one = {.bits = 4};
+    const QuantizeAndDequantizeOptions options = {.bits = 4, .axis = axis}, one = {.bits = 4};
     CHECK(same_bits(quantize_and_dequantize(x, low, high, options),
                     each(x, [&](const Tensor& part, std::size_t i) {
                       return quantize_and_dequantize(part, unstack(low)[i], unstack(high)[i], one);

@@ -164,7 +164,8 @@ TEST_CASE("quantize_and_dequantize", "[quantize]") {
                low = tensor(-2.0, DType::f64), high = tensor(1.0, DType::f64);
   CHECK(quantize_and_dequantize(x, low, high, {.bits = 3}).to_vector() ==
         std::vector<double>{-2, -1, -1, 0, 0.5, 1.5, 1.5});
-  CHECK(quantize_and_dequantize(x, low, high, {.bits = 3, .round = QuantizeOptions::Round::half_up})
+  CHECK(quantize_and_dequantize(x, low, high,
+                                {.bits = 3, .round = QuantizeAndDequantizeOptions::Round::half_up})
             .to_vector() == std::vector<double>{-2, -1, -0.5, 0.5, 0.5, 1.5, 1.5});
   GradientTape tape;
   tape.watch(x), tape.watch(low), tape.watch(high);

@@ -98,8 +98,8 @@ Json show(const IntoAttrs& a) { return Json::array({a.axes}); }
 Json show(const RowAttrs& a) { return Json::array({a.rest}); }
 Json show(const PartAttrs& a) { return Json::array({a.rest, a.count}); }
 Json show(const MatmulOptions& a) { return Json::array({a.transpose_a, a.transpose_b}); }
-Json show(const SolveOptions& a) { return Json::array({a.transposed}); }
-Json show(const TriangularSolveOptions& a) { return Json::array({a.lower, a.transposed}); }
+Json show(const SolveOptions& a) { return Json::array({a.transpose_a}); }
+Json show(const TriangularSolveOptions& a) { return Json::array({a.lower, a.transpose_a}); }
 Json show(const Full& a) { return Json::array({a.full}); }
 Json show(const Cutoff& a) { return Json::array({a.rcond}); }
 Json show(const Ridge& a) { return Json::array({a.l2}); }
@@ -109,7 +109,9 @@ Json show(const RealFftAttrs& a) { return Json::array({a.axes, a.n}); }
 Json show(const SoftmaxAttrs& a) { return Json::array({a.axis}); }
 Json show(const DropoutAttrs& a) { return Json::array({a.rate}); }
 Json show(const NormAttrs& a) { return Json::array({a.epsilon}); }
-Json show(const LocalResponseOptions& a) { return Json::array({a.radius, a.bias, a.alpha, a.beta}); }
+Json show(const LocalResponseNormalizationOptions& a) {
+  return Json::array({a.radius, a.bias, a.alpha, a.beta});
+}
 Json show(const LstmAttrs& a) { return Json::array({a.forget_bias}); }
 Json show(const AttentionAttrs& a) { return Json::array({a.heads, a.causal, a.scale}); }
 Json show(const CtcAttrs& a) { return Json::array({a.blank}); }
@@ -117,8 +119,9 @@ Json show(const FakeQuantAttrs& a) {
   return Json::array({a.options.bits, a.options.narrow_range, a.min, a.max});
 }
 Json show(const QuantizeAttrs& a) {
-  const QuantizeOptions& o = a.options;
-  return Json::array({o.is_signed, o.bits, o.narrow_range, o.round == QuantizeOptions::Round::half_up,
+  const QuantizeAndDequantizeOptions& o = a.options;
+  return Json::array({o.is_signed, o.bits, o.narrow_range,
+                      o.round == QuantizeAndDequantizeOptions::Round::half_up,
                       o.axis ? Json(*o.axis) : Json(), a.range_of_x});
 }
 /// Per axis: extent, size, stride, dilation, padding before, outputs; then the groups.
@@ -182,9 +185,10 @@ Json shown(const Attrs& a) {
                   DepthAttrs, GatherAttrs, ScatterAttrs, GatherNdAttrs, ScatterNdAttrs, TakeAttrs, AddAttrs,
                   IntoAttrs, RowAttrs, PartAttrs, CountOfPartsAttrs, PlacesAttrs, DivisorsAttrs,
                   MatmulOptions, SolveOptions, TriangularSolveOptions, Full, Cutoff, Ridge, EinsumAttrs,
-                  FftAttrs, RealFftAttrs, SoftmaxAttrs, DropoutAttrs, NormAttrs, LocalResponseOptions,
-                  LstmAttrs, AttentionAttrs, CtcAttrs, FakeQuantAttrs, QuantizeAttrs, WindowAttrs, PoolAttrs,
-                  VolumeAttrs, ResampleAttrs, ResizeAttrs, FrameAttrs>(a);
+                  FftAttrs, RealFftAttrs, SoftmaxAttrs, DropoutAttrs, NormAttrs,
+                  LocalResponseNormalizationOptions, LstmAttrs, AttentionAttrs, CtcAttrs, FakeQuantAttrs,
+                  QuantizeAttrs, WindowAttrs, PoolAttrs, VolumeAttrs, ResampleAttrs, ResizeAttrs, FrameAttrs>(
+      a);
 }
 
 }   // namespace tapedeck::test

@@ -46,7 +46,7 @@ TEST_CASE("large systems give what small ones do, on any number of threads", "[s
                s = samples::spd({70, 70});
   const auto many = [](const Tensor& x) { return broadcast_to(x, {50, x.shape()[0], x.shape()[1]}); };
   const std::vector<Tensor> one = {solve(a, b),
-                                   solve(a, b, {.transposed = true}),
+                                   solve(a, b, {.transpose_a = true}),
                                    triangular_solve(a, b),
                                    inv(a),
                                    cholesky(s),
@@ -60,7 +60,7 @@ TEST_CASE("large systems give what small ones do, on any number of threads", "[s
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
     const std::vector<Tensor> all = {solve(many(a), many(b)),
-                                     solve(a, many(b), {.transposed = true}),
+                                     solve(a, many(b), {.transpose_a = true}),
                                      triangular_solve(many(a), b),
                                      inv(many(a)),
                                      cholesky(many(s)),
@@ -80,7 +80,7 @@ TEST_CASE("what is not finite makes its own matrix NaN, and no other", "[solve]"
     v[16 + 5] = bad;
     const Tensor x = tensor(v, {3, 4, 4}), b = samples::uniform({4, 2}, -1, 1);
     const SignAndLog s = slogdet(x);
-    for (const Tensor& y : {cholesky(x), solve(x, b), solve(x, b, {.transposed = true}), inv(x), det(x),
+    for (const Tensor& y : {cholesky(x), solve(x, b), solve(x, b, {.transpose_a = true}), inv(x), det(x),
                             s.sign, s.log_abs, lu(x).packed}) {
       const std::vector<double> values = y.to_vector();
       const std::size_t n = values.size() / 3;

@@ -86,12 +86,12 @@ TEST_CASE("moving averages of halves follow to the end", "[half][optimizer]") {
     for (const bool debias : {false, true}) {
       CAPTURE(half, debias);
       const Variable v(number(0, half));
-      MovingAverage average(v, debias);
+      MovingAverage average(v, {.zero_debias = debias});
       for (int i = 0; i < kTerms; ++i)
         average.update(number(2, half), 0.998);
       CHECK(value_of(v) == near(debias ? 2 : 2 * (1 - std::pow(0.998, kTerms)), half));
       const Variable w(number(0, half));
-      MovingAverage other(w, debias);
+      MovingAverage other(w, {.zero_debias = debias});
       other.restore(average.state());
       average.update(number(1, half), 0.998), other.update(number(1, half), 0.998);
       CHECK(value_of(v) == value_of(w));

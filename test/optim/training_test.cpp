@@ -248,7 +248,7 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   CHECK(corrected.value().item() == 1);
   debiased.update(tensor(3.0), 0.5);
   CHECK(corrected.value().item() == Approx(3.5 / 1.5));
-  MovingAverage plain(corrected, false);
+  MovingAverage plain(corrected, {.zero_debias = false});
   plain.update(corrected.value() + 2, 0.5);
   CHECK(corrected.value().item() == Approx(3.5 / 1.5 + 1));
 

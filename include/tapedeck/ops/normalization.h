@@ -33,7 +33,7 @@ TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale
                                             double epsilon = 1e-3);
 
 /// Options of local_response_normalization: see its formula.
-struct LocalResponseOptions {
+struct LocalResponseNormalizationOptions {
   std::int64_t radius = 5;
   double bias = 1, alpha = 1, beta = 0.5;
 };
@@ -41,6 +41,6 @@ struct LocalResponseOptions {
 /// of at most `radius` (Krizhevsky, Sutskever and Hinton 2012, section 3.3). Throws ShapeError if x has rank
 /// 0, and ArgumentError if the radius is negative.
 TAPEDECK_EXPORT Tensor local_response_normalization(const Tensor& x,
-                                                    const LocalResponseOptions& options = {});
+                                                    const LocalResponseNormalizationOptions& options = {});
 
 }   // namespace tapedeck

@@ -27,7 +27,7 @@ TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x,
                                                                 const FakeQuantOptions& options = {});
 
 /// Options of quantize_and_dequantize.
-struct QuantizeOptions {
+struct QuantizeAndDequantizeOptions {
   /// Where a number halfway between two steps goes.
   enum class Round : std::uint8_t { half_to_even, half_up };
 
@@ -43,9 +43,10 @@ struct QuantizeOptions {
 /// bound. The gradient goes to x for elements from min to max, else to min or max. Throws ArgumentError if
 /// `bits` is out of range or min > max, and ShapeError or DTypeError if min or max do not match x.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
-                                               const QuantizeOptions& options = {});
+                                               const QuantizeAndDequantizeOptions& options = {});
 /// The same with the range from the smallest to the largest element, with an axis of each of its entries; the
 /// gradient of x is the output gradient. Throws ShapeError if x has no elements.
-TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const QuantizeOptions& options = {});
+TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x,
+                                               const QuantizeAndDequantizeOptions& options = {});
 
 }   // namespace tapedeck

@@ -10,8 +10,8 @@ namespace tapedeck {
 
 /// Options of triangular_solve and banded_triangular_solve.
 struct TriangularSolveOptions {
-  bool lower = true;         // which triangle of a is read
-  bool transposed = false;   // true: aᵀ takes the place of a (not conjugated)
+  bool lower = true;          // which triangle of a is read
+  bool transpose_a = false;   // solve with aᵀ instead of a (not conjugated)
 };
 
 /// The Cholesky factor: the lower triangular L with L Lᴴ = (x + xᴴ) / 2. Thus x is replaced by its Hermitian
@@ -27,7 +27,7 @@ TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b,
                                         TriangularSolveOptions options = {});
 /// Options of solve.
 struct SolveOptions {
-  bool transposed = false;   // true: aᵀ takes the place of a (not conjugated)
+  bool transpose_a = false;   // solve with aᵀ instead of a (not conjugated)
 };
 /// Solves a y = b, or aᵀ y = b. b is a matrix of columns: [n, 1] for one vector. Batch axes broadcast. Throws
 /// ArgumentError if a is singular.

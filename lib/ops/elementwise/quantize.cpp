@@ -104,7 +104,7 @@ struct Steps {
 };
 constexpr double kNoScale = std::numeric_limits<double>::max();
 Steps steps_between(const Call& c, double low, double high) {
-  const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
+  const QuantizeAndDequantizeOptions& o = c.attrs<QuantizeAttrs>().options;
   if (low > high || std::isinf(high - low))
     throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
   if (std::isnan(high - low)) return {high - low, low, high};
@@ -129,7 +129,7 @@ Tensor along(std::optional<int> axis, const Tensor& range) {
 
 void run_quantize(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
+  const QuantizeAndDequantizeOptions& o = c.attrs<QuantizeAttrs>().options;
   const std::vector<double> low = c.x[1].to_vector(), high = c.x[2].to_vector();
   std::vector<double> scale, least, most;
   for (std::size_t i = 0; i < low.size(); ++i) {
@@ -139,9 +139,9 @@ void run_quantize(const Call& c, std::span<Tensor> y) {
   const auto like_x = [&](const std::vector<double>& v) {
     return along(o.axis, astype(tensor(v, c.x[1].shape()), x.dtype()));
   };
-  (o.round == QuantizeOptions::Round::half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, like_x(scale),
-                                                                                     like_x(least),
-                                                                                     like_x(most), y[0]);
+  (o.round == QuantizeAndDequantizeOptions::Round::half_up
+       ? run_on<HalfUp>
+       : run_on<HalfToEven>)(x, like_x(scale), like_x(least), like_x(most), y[0]);
 }
 
 // The derivative of clip(x, low, high), where low and high are two further inputs, if there are any: numbers,
@@ -249,7 +249,7 @@ constexpr Op kQuantizeAndDequantize = {
     .args = {"x", "min", "max"},
     .infer =
         [](const Call& c) {
-          const QuantizeOptions& o = c.attrs<QuantizeAttrs>().options;
+          const QuantizeAndDequantizeOptions& o = c.attrs<QuantizeAttrs>().options;
           check_bits(c, o.bits, 24);
           if (!o.axis) return with_range(c, {});
           require_axes(c, -*o.axis);
@@ -276,7 +276,7 @@ constexpr const Op* quantize_table[] = {&kFakeQuantWithMinMaxArgs, &kFakeQuantWi
                                         &kFakeQuantWithMinMaxVarsPerChannel, &kQuantizeAndDequantize};
 
 // The options with an axis that counts from the end.
-QuantizeOptions from_end(QuantizeOptions o, const Tensor& x) {
+QuantizeAndDequantizeOptions from_end(QuantizeAndDequantizeOptions o, const Tensor& x) {
   if (o.axis) o.axis = checked_axis(kQuantizeAndDequantize, *o.axis, x.ndim()) - x.ndim();
   return o;
 }
@@ -300,14 +300,14 @@ Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& m
 }
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
-                               const QuantizeOptions& options) {
+                               const QuantizeAndDequantizeOptions& options) {
   return kQuantizeAndDequantize.with(QuantizeAttrs{from_end(options, x)}, x, min, max);
 }
-Tensor quantize_and_dequantize(const Tensor& x, const QuantizeOptions& options) {
+Tensor quantize_and_dequantize(const Tensor& x, const QuantizeAndDequantizeOptions& options) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("quantize_and_dequantize: takes f32, f64, f16 or bf16, use astype: x is {}",
                             x.spec());
-  const QuantizeOptions from_back = from_end(options, x);
+  const QuantizeAndDequantizeOptions from_back = from_end(options, x);
   Axes others;
   for (int d = -x.ndim(); options.axis && d < 0; ++d)
     if (d != from_back.axis) others.list.push_back(d);

@@ -12,7 +12,7 @@ struct FakeQuantAttrs {
 // range_of_x: min and max are computed from x, and the whole gradient goes to x. The options' axis counts
 // from the end.
 struct QuantizeAttrs {
-  QuantizeOptions options;
+  QuantizeAndDequantizeOptions options;
   bool range_of_x = false;
 };
 

@@ -64,9 +64,9 @@ Tensor diagonals_of_product(const Tensor& p, const Tensor& q) {
 
 void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
-  const Tensor db = banded_triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transposed});
+  const Tensor db = banded_triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transpose_a});
   if (c.needs(0)) {
-    const Tensor &p = t.transposed ? c.y[0] : db, &q = t.transposed ? db : c.y[0];
+    const Tensor &p = t.transpose_a ? c.y[0] : db, &q = t.transpose_a ? db : c.y[0];
     const std::int64_t k = extent(c.x[0], 2);
     std::vector<Tensor> bands;
     for (std::int64_t i = 0; i < k; ++i)

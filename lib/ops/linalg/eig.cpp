@@ -41,7 +41,7 @@ void eig_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     const Tensor of_values = matrix_diag(std::move(dy[0]).dense());
     middle = middle.defined() ? middle + of_values : of_values;
   }
-  dx[0] = as_of(c.x[0], solve(v, matmul(middle, v, {.transpose_b = true}), {.transposed = true}));
+  dx[0] = as_of(c.x[0], solve(v, matmul(middle, v, {.transpose_b = true}), {.transpose_a = true}));
 }
 
 void eig_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {

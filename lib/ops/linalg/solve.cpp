@@ -76,8 +76,8 @@ constexpr Op kCholesky = {
           const Tensor& l = c.y[0];
           const Tensor left =
               triangular_solve(l, lower_half(matmul(l, std::move(dy[0]).dense(), {.transpose_a = true})),
-                               {.transposed = true});
-          const Tensor both = triangular_solve(l, conjugate_transpose(left), {.transposed = true});
+                               {.transpose_a = true});
+          const Tensor both = triangular_solve(l, conjugate_transpose(left), {.transpose_a = true});
           dx[0] = 0.5 * (both + conjugate_transpose(both));
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -104,14 +104,14 @@ constexpr Op kTriangularSolve = {
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
-          const Tensor db = triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transposed});
-          if (c.needs(0)) dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.transposed), t), 0);
+          const Tensor db = triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transpose_a});
+          if (c.needs(0)) dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.transpose_a), t), 0);
           if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
           dy[0] = triangular_solve(
-              c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transposed),
+              c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transpose_a),
               t);
         }),
 };
@@ -125,20 +125,20 @@ constexpr Op kSolve = {
     .forward =
         [](const Call& c, std::span<Tensor> y) {
           if (const kernels::Failure f =
-                  kernels::solve(c.x[0], c.x[1], c.attrs<SolveOptions>().transposed, y[0]))
+                  kernels::solve(c.x[0], c.x[1], c.attrs<SolveOptions>().transpose_a, y[0]))
             throw_singular(c, f);
         },
     .rule = custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          const bool is_transposed = c.attrs<SolveOptions>().transposed;
-          const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), {.transposed = !is_transposed});
+          const bool is_transposed = c.attrs<SolveOptions>().transpose_a;
+          const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), {.transpose_a = !is_transposed});
           if (c.needs(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_transposed), 0);
           if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          const bool is_transposed = c.attrs<SolveOptions>().transposed;
-          dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), {.transposed = is_transposed});
+          const bool is_transposed = c.attrs<SolveOptions>().transpose_a;
+          dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), {.transpose_a = is_transposed});
         }),
 };
 
@@ -270,7 +270,7 @@ Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
   for (int i = 0; i < call.x.size(); ++i)
     if (!call.x[i].defined()) throw_error<ArgumentError>("{}: {} is undefined", op.name, op.args[i]);
   infer_solve(call);
-  return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true});
+  return triangular_solve(conj(factor), triangular_solve(factor, b), {.transpose_a = true});
 }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, TriangularSolveOptions options) {
   const auto [p, q] = promoted(a, b);

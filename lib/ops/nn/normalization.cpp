@@ -205,13 +205,13 @@ Tensor sum_near(const Tensor& x, std::int64_t radius) {
   return add_n(std::move(terms));
 }
 // s = bias + alpha · (the sum of x² over the channels nearby).
-Tensor normaliser(const Tensor& x, const LocalResponseOptions& o) {
+Tensor normaliser(const Tensor& x, const LocalResponseNormalizationOptions& o) {
   return o.bias + o.alpha * sum_near(square(x), o.radius);
 }
 // The derivative of x · s^-beta applied to v, or its transpose.
 Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {
   const Tensor& x = c.x[0];
-  const auto& o = c.attrs<LocalResponseOptions>();
+  const auto& o = c.attrs<LocalResponseNormalizationOptions>();
   const Tensor s = normaliser(x, o), power = pow(s, -o.beta), weight = x * (power / s);
   const Tensor across = transposed ? x * sum_near(weight * v, o.radius) : weight * sum_near(x * v, o.radius);
   return v * power - (2 * o.alpha * o.beta) * across;
@@ -280,7 +280,7 @@ constexpr Op kLocalResponseNormalization = {
     .args = {"x"},
     .infer = infer_rows,
     .forward = {[](const Call& c, std::span<Tensor> y) {
-                  const auto& o = c.attrs<LocalResponseOptions>();
+                  const auto& o = c.attrs<LocalResponseNormalizationOptions>();
                   y[0] = c.x[0] * pow(normaliser(c.x[0], o), -o.beta);
                 },
                 Outputs::own},
@@ -349,7 +349,7 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
   return x * astype(slope, t) + astype(astype(offset, DType::f32) - mean * slope, t);
 }
 
-Tensor local_response_normalization(const Tensor& x, const LocalResponseOptions& options) {
+Tensor local_response_normalization(const Tensor& x, const LocalResponseNormalizationOptions& options) {
   if (options.radius < 0)
     throw_error<ArgumentError>("local_response_normalization: radius is {}; use 0 or more", options.radius);
   return kLocalResponseNormalization.with(options, x);
