@@ -526,7 +526,7 @@ TEST_CASE("cases: errors", "[cases][errors]") {
         .args = {"x"},
         .infer = like_first,
         .forward = {[](const Call& call, std::span<Tensor> y) { y[0] = identity(call.x[0]); }, Outputs::own},
-        .rule = undefined()};
+        .rule = Rule::undefined()};
     GradientTape tape;
     tape.watch(x);
     const Tensor y = output(kNoGradient, x);

@@ -42,7 +42,7 @@ constexpr td::Op kLogCosh = {
         },
     // How gradients go back, and how tangents go forward. Both are made of ops, so that they can be
     // differentiated again.
-    .rule = td::custom(
+    .rule = td::Rule::custom(
         {.x = 1},
         [](const td::Call& c, std::span<td::Gradient> dy, std::span<td::Gradient> dx) {
           dx[0] = dy[0].dense() * td::tanh(c.x[0]);

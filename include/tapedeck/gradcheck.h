@@ -106,8 +106,8 @@ struct OpAgreement {
 /// Outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 where they are
 /// f32 or c64, relative to the value, or within the sample's floor.
 ///
-/// The derivative agrees with differences, as in check_gradients. By a rule of none() there is no gradient;
-/// by one of undefined() asking for it throws GradientError. Several cotangents at once, stacked, give the
+/// The derivative agrees with differences, as in check_gradients. By Rule::none() there is no gradient; by
+/// Rule::undefined() asking for it throws GradientError. Several cotangents at once, stacked, give the
 /// gradients of each, unless the rule says that it does not stack.
 ///
 /// In f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4 of the largest element, unless the

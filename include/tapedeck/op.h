@@ -121,7 +121,18 @@ enum class RuleKind : std::uint8_t {
   custom,      // vjp and jvp as they are
 };
 
-/// The derivative of an op. The functions below make one: none, undefined, linear, bilinear and custom.
+/// What a custom or linear rule reads: bit i of x is input i, bit 31 all further ones.
+struct Reads {
+  std::uint32_t x = 0;
+  bool y = false;
+};
+
+namespace detail {
+TAPEDECK_EXPORT Tensor jvp_of_linear(const Call& c, Refs dx);
+TAPEDECK_EXPORT Tensor jvp_of_bilinear(const Call& c, Refs dx);
+}   // namespace detail
+
+/// The derivative of an op. Its functions none, undefined, linear, bilinear and custom make one.
 struct Rule {
   /// Everything at once: dy[k] is the gradient of output k (none where nothing came, if accepts_none; else
   /// zeros). The vjp sets dx[i] for every input that c.needs(i); what it leaves is none. It is made of ops,
@@ -152,6 +163,46 @@ struct Rule {
   /// Whether tapes keep input i; whether the gradient of each input has reads of its own.
   bool keeps(int i) const { return reads_x >> (i < 31 ? i : 31) & 1; }
   bool by_partials() const { return kind == RuleKind::partials || kind == RuleKind::bilinear; }
+
+  /// No derivative.
+  static constexpr Rule none() { return {}; }
+  /// A derivative that must not be asked for.
+  static constexpr Rule undefined() { return {.kind = RuleKind::undefined}; }
+  /// Of an op that is linear in its first input, the only one with a derivative: adjoint(call, dy) gives the
+  /// gradient of that input from that of the only output. `reads` tells which other inputs it needs.
+  template <class F> static constexpr Rule linear(F, Reads reads = {}) {
+    return {
+        .kind = RuleKind::linear,
+        .reads_x = reads.x,
+        .reads_shapes = true,
+        .vjp = [](const Call& c, std::span<Gradient> dy,
+                  std::span<Gradient> dx) { dx[0] = F{}(c, std::move(dy[0]).dense()); },
+        .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_linear(c, dx); }};
+  }
+  /// Of an op that is linear in each of its two inputs; the two adjoints.
+  template <class A, class B> static constexpr Rule bilinear(A, B) {
+    return {
+        .kind = RuleKind::bilinear,
+        .reads_x = 3,
+        .partial_reads = {2, 1},
+        .reads_shapes = true,
+        .vjp =
+            [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+              const Tensor dy = std::move(dys[0]).dense();
+              if (c.needs(0)) dx[0] = A{}(c, dy);
+              if (c.needs(1)) dx[1] = B{}(c, dy);
+            },
+        .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
+  }
+  /// vjp and jvp as they are; without a jvp, forward mode transposes the vjp.
+  static constexpr Rule custom(Reads reads, Vjp vjp, Jvp jvp = nullptr) {
+    return {.kind = RuleKind::custom,
+            .reads_x = reads.x,
+            .reads_y = reads.y,
+            .reads_shapes = true,
+            .vjp = vjp,
+            .jvp = jvp};
+  }
 };
 
 /// Where the memory of an op's outputs comes from.
@@ -283,28 +334,6 @@ struct OpFamily {
 /// The ops of the library, family by family.
 TAPEDECK_EXPORT std::span<const OpFamily> op_families();
 
-// The kinds of rules. f(call, dy) gives the gradient of an input from that of the only output.
-
-/// No derivative.
-constexpr Rule none() { return {}; }
-/// A derivative that must not be asked for.
-constexpr Rule undefined() { return {.kind = RuleKind::undefined}; }
-
-/// What a custom rule reads: bit i of x is input i, bit 31 all further ones.
-struct Reads {
-  std::uint32_t x = 0;
-  bool y = false;
-};
-/// vjp and jvp as they are; without a jvp, forward mode transposes the vjp.
-constexpr Rule custom(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
-  return {.kind = RuleKind::custom,
-          .reads_x = reads.x,
-          .reads_y = reads.y,
-          .reads_shapes = true,
-          .vjp = vjp,
-          .jvp = jvp};
-}
-
 /// The same rule where the jvp takes stacked tangents.
 constexpr Rule stacking_jvp(Rule rule) {
   rule.jvp_stacks = true;
@@ -315,37 +344,6 @@ constexpr Rule stacking_jvp(Rule rule) {
 constexpr Rule accepting_none(Rule rule) {
   rule.accepts_none = true;
   return rule;
-}
-
-namespace detail {
-TAPEDECK_EXPORT Tensor jvp_of_linear(const Call& c, Refs dx);
-TAPEDECK_EXPORT Tensor jvp_of_bilinear(const Call& c, Refs dx);
-}   // namespace detail
-
-/// An op that is linear in its first input, the only one with a derivative; transpose(call, dy) is the
-/// adjoint. `reads` tells which other inputs it needs.
-template <class F> constexpr Rule linear(F, Reads reads = {}) {
-  return {.kind = RuleKind::linear,
-          .reads_x = reads.x,
-          .reads_shapes = true,
-          .vjp = [](const Call& c, std::span<Gradient> dy,
-                    std::span<Gradient> dx) { dx[0] = F{}(c, std::move(dy[0]).dense()); },
-          .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_linear(c, dx); }};
-}
-/// An op that is linear in each of its two inputs; the two adjoints.
-template <class A, class B> constexpr Rule bilinear(A, B) {
-  return {
-      .kind = RuleKind::bilinear,
-      .reads_x = 3,
-      .partial_reads = {2, 1},
-      .reads_shapes = true,
-      .vjp =
-          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-            const Tensor dy = std::move(dys[0]).dense();
-            if (c.needs(0)) dx[0] = A{}(c, dy);
-            if (c.needs(1)) dx[1] = B{}(c, dy);
-          },
-      .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
 }
 
 }   // namespace tapedeck

@@ -21,7 +21,7 @@ namespace {
                                i);
   throw_error<GradientError>(
       "{}: the data of input {}, {}, was not kept for the rule that calls this op; a rule declares what it "
-      "reads, as by custom({{.x = 0b1}}, …)",
+      "reads, as by Rule::custom({{.x = 0b1}}, …)",
       name, i, c.x[i].spec());
 }
 void require_inputs(const Call& c, std::string_view name) {

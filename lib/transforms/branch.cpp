@@ -40,7 +40,7 @@ std::vector<Spec> first_specs(const Call& c, int n) {
 }
 
 constexpr Rule rule_of(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp) {
-  Rule rule = accepting_none(custom(reads, vjp, jvp));
+  Rule rule = accepting_none(Rule::custom(reads, vjp, jvp));
   rule.passes_slices = true;
   return rule;
 }

@@ -63,7 +63,7 @@ const Op kernels[] = {
            for (float& e : numbers(y[0]))
              e = static_cast<float>(c.attrs<TensorAttrs>().factor.item());
          },
-     .rule = none()},
+     .rule = Rule::none()},
     {.name = "key_in_attributes",
      .doc = "",
      .infer = same_spec,
@@ -72,7 +72,7 @@ const Op kernels[] = {
            for (float& e : numbers(y[0]))
              e = static_cast<float>(std::uint64_t{c.attrs<KeyAttrs>().other.seed});
          },
-     .rule = none()},
+     .rule = Rule::none()},
     {.name = "reads_a_variable",
      .doc = "",
      .infer = same_spec,
@@ -81,7 +81,7 @@ const Op kernels[] = {
            for (float& e : numbers(y[0]))
              e = static_cast<float>(shared_variable().value().item());
          },
-     .rule = none()},
+     .rule = Rule::none()},
     {.name = "returns_its_input",
      .doc = "",
      .infer = same_spec,
@@ -89,7 +89,7 @@ const Op kernels[] = {
                    y[0] = c.x[0].at({0}) < 0 ? c.x[0] * 2.0 : c.x[0];
                  },
                  Outputs::own},
-     .rule = none()},
+     .rule = Rule::none()},
     {.name = "keeps_its_input",
      .doc = "",
      .infer = same_spec,
@@ -98,12 +98,13 @@ const Op kernels[] = {
                    y[0] = c.x[0] * (c.x[0].at({0}) > 0 ? 2.0 : 3.0);
                  },
                  Outputs::own},
-     .rule = none()},
+     .rule = Rule::none()},
     {.name = "scaled_by_its_cotangent",
      .doc = "",
      .infer = same_spec,
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 1.0F; }, Outputs::own},
-     .rule = linear([](const Call&, const Tensor& dy) { return dy * (1 / (1 + max(abs(dy)).item())); })},
+     .rule =
+         Rule::linear([](const Call&, const Tensor& dy) { return dy * (1 / (1 + max(abs(dy)).item())); })},
 };
 const Op& kernel(std::string_view name) {
   return *std::find_if(std::begin(kernels), std::end(kernels), [&](const Op& op) { return op.name == name; });

@@ -30,7 +30,7 @@ constexpr Op cube_with(std::string_view name, Rule rule) {
 }
 
 constexpr Op kRight = cube_with(
-    "right", custom(
+    "right", Rule::custom(
                  {.x = 1},
                  [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                    dx[0] = three_x_squared(c, dy[0].dense());
@@ -38,7 +38,7 @@ constexpr Op kRight = cube_with(
                  [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
 constexpr Op kWrongFactor =
     cube_with("wrong_factor",
-              custom(
+              Rule::custom(
                   {.x = 1},
                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                     dx[0] = 2.99 * c.x[0] * c.x[0] * dy[0].dense();
@@ -46,13 +46,13 @@ constexpr Op kWrongFactor =
                   [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
 constexpr Op kForgetsDy = cube_with(
     "forgets_dy",
-    custom(
+    Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient>, std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0]; },
         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
 constexpr Op kWrongJvp =
     cube_with("wrong_jvp",
-              custom(
+              Rule::custom(
                   {.x = 1},
                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                     dx[0] = three_x_squared(c, dy[0].dense());
@@ -60,14 +60,14 @@ constexpr Op kWrongJvp =
                   [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = -three_x_squared(c, dx[0]); }));
 constexpr Op kCutsSecondOrder =
     cube_with("cuts_second_order",
-              custom(
+              Rule::custom(
                   {.x = 1},
                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                     dx[0] = 3 * stop_gradient(c.x[0] * c.x[0]) * dy[0].dense();
                   },
                   [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
 constexpr Op kWrongShape = cube_with(
-    "wrong_shape", custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    "wrong_shape", Rule::custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       dx[0] = sum(three_x_squared(c, dy[0].dense()));
     }));
 constexpr Op kSwapped = {
@@ -76,7 +76,7 @@ constexpr Op kSwapped = {
     .args = {"a", "b"},
     .infer = like_first,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] - 2 * c.x[1]; }, Outputs::own},
-    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = Rule::custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) {
       dx[1] = dy[0], dx[0] = -2 * dy[0].dense();
     })};
 
@@ -138,8 +138,8 @@ TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
   CHECK(fault(kWrongFactor, any, {.differences = false}) == "no fault");
   CHECK(fault(kRight, any, {.gradients = {.held = 1}}) ==
         "right, sample 0: input 0 is held, but has a gradient");
-  constexpr static Op no_rule = cube_with("no_rule", none()),
-                      undefined_rule = cube_with("undefined", undefined());
+  constexpr static Op no_rule = cube_with("no_rule", Rule::none()),
+                      undefined_rule = cube_with("undefined", Rule::undefined());
   CHECK(fault(no_rule, any) == "no fault");
   CHECK(fault(no_rule, {.inputs = {f64({1, nan})}, .expected = {f64({1, nan})}, .oracle = "x**3"}) ==
         "no fault");
@@ -147,10 +147,10 @@ TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
 }
 
 TEST_CASE("check_op sees stacked cotangents and f32", "[gradcheck]") {
-  constexpr static Op rank =
-      cube_with("rank", custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                  dx[0] = (dy[0].dense().ndim() == 2 ? 3 : 4) * c.x[0] * c.x[0] * dy[0].dense();
-                }));
+  constexpr static Op rank = cube_with(
+      "rank", Rule::custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+        dx[0] = (dy[0].dense().ndim() == 2 ? 3 : 4) * c.x[0] * c.x[0] * dy[0].dense();
+      }));
   constexpr static Op coarse = {.name = "coarse",
                                 .doc = "x, rounded in f32.",
                                 .args = {"x"},
@@ -160,7 +160,7 @@ TEST_CASE("check_op sees stacked cotangents and f32", "[gradcheck]") {
                                                                                   : identity(c.x[0]);
                                             },
                                             Outputs::own},
-                                .rule = linear([](const Call&, const Tensor& dy) { return dy; })};
+                                .rule = Rule::linear([](const Call&, const Tensor& dy) { return dy; })};
   const Sample any = {.inputs = point};
   CHECK_THAT(
       check_op(rank, {&any, 1}).fault,

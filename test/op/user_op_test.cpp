@@ -33,11 +33,12 @@ constexpr Op kHypot = {
         [](const Call& c, std::span<Tensor> y) {
           c.x[0].dtype() == DType::f32 ? hypotenuse<float>(c, y[0]) : hypotenuse<double>(c, y[0]);
         },
-    .rule = custom({.x = 3, .y = true}, [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-      const Tensor scaled = dys[0].dense() / c.y[0];
-      for (int i : {0, 1})
-        if (c.needs(i)) dx[static_cast<std::size_t>(i)] = scaled * c.x[i];
-    })};
+    .rule =
+        Rule::custom({.x = 3, .y = true}, [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor scaled = dys[0].dense() / c.y[0];
+          for (int i : {0, 1})
+            if (c.needs(i)) dx[static_cast<std::size_t>(i)] = scaled * c.x[i];
+        })};
 Tensor distance(Operand a, Operand b) { return kHypot(a, b); }
 std::vector<Sample> samples_of_distance() {
   return {{.inputs = {uniform({2, 3}, 1, 2), uniform({2, 3}, -2, -1, 1)}},
@@ -60,7 +61,7 @@ constexpr Op kPowers = {
                     y[0] = y[0] + pow(c.x[0], n);
                 },
                 Outputs::own},
-    .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = Rule::custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       Tensor slope = zeros_like(c.x[0]);
       for (const int n : c.attrs<PowerAttrs>().exponents)
         slope = slope + n * pow(c.x[0], n - 1);
@@ -79,7 +80,7 @@ constexpr Op kWeighted = {
                     y[0] = y[0] + (i + 1) * c.x[i];
                 },
                 Outputs::own},
-    .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       for (int i = 0; i < c.x.size(); ++i)
         if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0].dense() * (i + 1);
     })};
@@ -119,7 +120,7 @@ TEST_CASE("a kernel that leaves an output without elements is found out", "[op]"
       .args = {"x"},
       .infer = [](const Call& c) { return c.x[0].spec(); },
       .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); }, Outputs::own},
-      .rule = none()};
+      .rule = Rule::none()};
   CHECK_THROWS_WITH(lazy(Operand(ones({2}))), "lazy: the kernel has left an output without elements");
   CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
 }
@@ -136,7 +137,7 @@ TEST_CASE("a rule cannot read elements that it has not asked for", "[op][errors]
           },
       .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * c.x[0]; },
                   Outputs::own},
-      .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+      .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         const Tensor slope = by_op ? 2.0 * c.x[0] : tensor(2.0 * c.x[0].item());   // its shape is kept
         dx[0] = dy[0].dense() + slope * dy[1].dense();
       })};
@@ -144,7 +145,7 @@ TEST_CASE("a rule cannot read elements that it has not asked for", "[op][errors]
        {std::pair(false, "data: this tensor's data was not kept"),
         std::pair(true,
                   "mul: the data of input 1, f64[1], was not kept for the rule that calls this op; a rule "
-                  "declares what it reads, as by custom({.x = 0b1}, …)")}) {
+                  "declares what it reads, as by Rule::custom({.x = 0b1}, …)")}) {
     by_op = way;
     const Tensor x = f64({3});
     GradientTape tape;

@@ -41,7 +41,7 @@ inline constexpr Op kPair = {
     .infer = twice,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * 2; },
                 Outputs::own},
-    .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       dx[0] = dy[0].dense() + 2 * dy[1].dense();
     })};
@@ -54,11 +54,12 @@ inline constexpr Op kLoose = {
     .infer = twice,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 2, y[1] = identity(c.x[0]); },
                 Outputs::own},
-    .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      note(c, dy);
-      if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
-      if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1].dense();
-    }))};
+    .rule =
+        accepting_none(Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          note(c, dy);
+          if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
+          if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1].dense();
+        }))};
 
 /// Both inputs as they are, of any dtypes.
 inline constexpr Op kIdentities = {
@@ -71,11 +72,12 @@ inline constexpr Op kIdentities = {
         },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = identity(c.x[1]); },
                 Outputs::own},
-    .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      note(c, dy);
-      for (std::size_t i : {0u, 1u})
-        dx[i] = std::move(dy[i]);
-    }))};
+    .rule =
+        accepting_none(Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          note(c, dy);
+          for (std::size_t i : {0u, 1u})
+            dx[i] = std::move(dy[i]);
+        }))};
 
 /// x, with a rule that throws.
 inline constexpr Op kThrowingRule = {
@@ -84,7 +86,7 @@ inline constexpr Op kThrowingRule = {
     .args = {"x"},
     .infer = like_first,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
-    .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient>) {
+    .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient>) {
       note(c, dy);
       throw std::runtime_error("this rule throws");
     })};
@@ -96,7 +98,7 @@ inline constexpr Op kThrowingKernel = {
     .args = {"x"},
     .infer = like_first,
     .forward = [](const Call&, std::span<Tensor>) { throw std::runtime_error("this kernel throws"); },
-    .rule = custom(
+    .rule = Rule::custom(
         {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); })};
 
 /// Cross entropy of each row, and its gradient in the logits; the cotangent of the latter may be none.
@@ -113,8 +115,8 @@ inline constexpr Op kCrossEntropy = {
                   y[1] = softmax(c.x[1]) - c.x[0];
                 },
                 Outputs::own},
-    .rule =
-        accepting_none(custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = accepting_none(
+        Rule::custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           note(c, dy);
           dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
         }))};

@@ -21,8 +21,9 @@ constexpr Op kCube = {
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * c.x[0] * c.x[0]; }, Outputs::own},
-    .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy,
-                                std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0] * dy[0].dense(); }),
+    .rule =
+        Rule::custom({.x = 1}, [](const Call& c, std::span<Gradient> dy,
+                                  std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0] * dy[0].dense(); }),
 };
 
 Tensor cube_of(const Tensor& x) { return kCube.execute({std::array{&x}.data(), 1}); }
@@ -37,7 +38,7 @@ constexpr Op kProbe = {
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {[](const Call& c, std::span<Tensor> y) { note_bytes(), y[0] = identity(c.x[0]); },
                 Outputs::own},
-    .rule = custom(
+    .rule = Rule::custom(
         {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { note_bytes(), dx[0] = dy[0]; },
         [](const Call&, Refs dx, std::span<Tensor> dy) { note_bytes(), dy[0] = dx[0]; }),
 };
@@ -320,7 +321,7 @@ TEST_CASE("stacked tangents of a wrong shape are an error that names the op", "[
       .args = {"x"},
       .infer = [](const Call& c) { return c.x[0].spec(); },
       .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
-      .rule = stacking_jvp(custom(
+      .rule = stacking_jvp(Rule::custom(
           {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = dy[0]; },
           [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = sum(dx[0], 0); }))};
   const Tensor x = tensor({1.0, 2.0}, DType::f64);

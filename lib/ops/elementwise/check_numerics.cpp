@@ -66,7 +66,7 @@ constexpr Op kPreventGradient = {
     .args = {"x"},
     .infer = same_as_first,
     .forward = kShare,
-    .rule = undefined(),
+    .rule = Rule::undefined(),
 };
 
 constexpr Op kEnsureShape = {
@@ -112,7 +112,7 @@ constexpr Op kCheckNumerics = {
     .args = {"x"},
     .infer = infer_floating,
     .forward = {run_check, Outputs::own},
-    .rule = linear([](const Call& c, const Tensor& dy) {
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const std::string& name = c.attrs<NumericsAttrs>().name;
       return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
     }),

@@ -49,7 +49,7 @@ constexpr Op kEqual = {
     .infer = comparison,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kNotEqual = {
@@ -60,7 +60,7 @@ constexpr Op kNotEqual = {
     .infer = comparison,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kLess = {
@@ -70,7 +70,7 @@ constexpr Op kLess = {
     .args = {"a", "b"},
     .infer = order,
     .forward = comparing<Less>(),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kLessEqual = {
@@ -80,7 +80,7 @@ constexpr Op kLessEqual = {
     .args = {"a", "b"},
     .infer = order,
     .forward = comparing<LessEqual>(),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kGreater = {
@@ -90,7 +90,7 @@ constexpr Op kGreater = {
     .args = {"a", "b"},
     .infer = order,
     .forward = comparing<Less, true>(),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kGreaterEqual = {
@@ -100,7 +100,7 @@ constexpr Op kGreaterEqual = {
     .args = {"a", "b"},
     .infer = order,
     .forward = comparing<LessEqual, true>(),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kLogicalAnd = {
@@ -110,7 +110,7 @@ constexpr Op kLogicalAnd = {
     .args = {"a", "b"},
     .infer = logic,
     .forward = deciding([](bool a, bool b) { return a && b; }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kLogicalOr = {
@@ -120,7 +120,7 @@ constexpr Op kLogicalOr = {
     .args = {"a", "b"},
     .infer = logic,
     .forward = deciding([](bool a, bool b) { return a || b; }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kLogicalNot = {
@@ -130,7 +130,7 @@ constexpr Op kLogicalNot = {
     .args = {"x"},
     .infer = logic,
     .forward = deciding([](bool x, bool) { return !x; }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* compare_table[] = {&kEqual,        &kNotEqual,   &kLess,      &kLessEqual, &kGreater,

@@ -35,7 +35,7 @@ constexpr Op kComplex = {
     .args = {"re", "im"},
     .infer = infer_complex,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::join_parts(c.x[0], c.x[1], y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const Tensor g = std::move(dy[0]).dense();
@@ -55,7 +55,7 @@ constexpr Op kReal = {
     .args = {"z"},
     .infer = infer_part,
     .forward = run_part<kernels::real_parts>,
-    .rule = linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); }),
+    .rule = Rule::linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); }),
 };
 
 constexpr Op kImag = {
@@ -65,7 +65,7 @@ constexpr Op kImag = {
     .args = {"z"},
     .infer = infer_part,
     .forward = run_part<kernels::imaginary_parts>,
-    .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); }),
+    .rule = Rule::linear([](const Call&, const Tensor& dy) { return imaginary(dy); }),
 };
 
 constexpr Op kConj = {
@@ -79,7 +79,7 @@ constexpr Op kConj = {
           return c.x[0].spec();
         },
     .forward = run_part<kernels::conjugates>,
-    .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); }),
+    .rule = Rule::linear([](const Call&, const Tensor& dy) { return conj(dy); }),
 };
 
 constexpr Op kComplexAbs = {
@@ -89,7 +89,7 @@ constexpr Op kComplexAbs = {
     .args = {"z"},
     .infer = infer_part,
     .forward = run_part<kernels::magnitudes>,
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = conj(c.x[0]) * div_no_nan(std::move(dy[0]).dense(), c.y[0]);
@@ -106,7 +106,7 @@ constexpr Op kAngle = {
     .args = {"z"},
     .infer = infer_part,
     .forward = run_part<kernels::angles>,
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0];
@@ -125,7 +125,7 @@ constexpr Op kConjugateTranspose = {
           return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
         },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
-    .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
+    .rule = Rule::linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
 };
 
 constexpr const Op* complex_table[] = {&kComplex,           &kReal, &kImag, &kConj, &kComplexAbs, &kAngle,

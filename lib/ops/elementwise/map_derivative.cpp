@@ -335,7 +335,7 @@ void tangents_jvp(const Call& c, Refs t, std::span<Tensor> y) {
 }
 
 constexpr Rule derivative_rule(Rule::Vjp vjp, Rule::Jvp jvp) {
-  return stacking_jvp(accepting_none(custom({.x = ~0u}, vjp, jvp)));
+  return stacking_jvp(accepting_none(Rule::custom({.x = ~0u}, vjp, jvp)));
 }
 constexpr Op gradients_op = {.name = "map_vjp",
                              .doc = "The gradients of a user's function of elements.",

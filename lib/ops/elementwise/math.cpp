@@ -34,7 +34,7 @@ Spec infer_add_n(const Call& c) {
 
 // The rule of a sum: every term has the cotangent of the sum.
 constexpr Rule kEachRule = [] {
-  Rule rule = custom(
+  Rule rule = Rule::custom(
       {},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         for (int i = 0; i < c.x.size(); ++i)
@@ -194,7 +194,7 @@ constexpr Op kWhere = {
     .infer = infer_where,
     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
                 Outputs::fresh, Takes::any},
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b001},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense(), zero = zeros({}, dy.dtype());
@@ -220,7 +220,7 @@ constexpr Op kAstype = {
           return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()};
         },
     .forward = {[](const Call& c, std::span<Tensor> y) { cast(c.x[0], y[0]); }, Outputs::fresh, Takes::any},
-    .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
     .meaning = Meaning::cast,
 };
 

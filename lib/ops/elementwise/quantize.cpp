@@ -183,7 +183,7 @@ Clipped clipped_by_inputs(const Call& c) {
   return {c.x[0], c.x[1], c.x[2], c.attrs<QuantizeAttrs>().options.axis};
 }
 constexpr Rule as_clipped(std::uint32_t reads) {
-  return custom(
+  return Rule::custom(
       {.x = reads},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         clipped_of(c).pull_back(c, std::move(dy[0]).dense(), dx);
@@ -256,7 +256,7 @@ constexpr Op kQuantizeAndDequantize = {
           return with_range(c, {c.x[0].shape()[c.x[0].ndim() + *o.axis]});
         },
     .forward = {run_quantize, Outputs::own},
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b111},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           if (c.attrs<QuantizeAttrs>().range_of_x)

@@ -41,7 +41,7 @@ constexpr Op kFloor = {
     .args = {"x"},
     .infer = elementwise,
     .forward = map([](auto x) { return floor(x) | bitofsign(x); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kCeil = {
@@ -51,7 +51,7 @@ constexpr Op kCeil = {
     .args = {"x"},
     .infer = elementwise,
     .forward = map([](auto x) { return ceil(x) | bitofsign(x); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kTrunc = {
@@ -61,7 +61,7 @@ constexpr Op kTrunc = {
     .args = {"x"},
     .infer = elementwise,
     .forward = map([](auto x) { return trunc(x) | bitofsign(x); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kRound = {
@@ -71,7 +71,7 @@ constexpr Op kRound = {
     .args = {"x"},
     .infer = elementwise,
     .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kRint = {
@@ -81,7 +81,7 @@ constexpr Op kRint = {
     .args = {"x"},
     .infer = elementwise,
     .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kFloorDiv = {
@@ -91,7 +91,7 @@ constexpr Op kFloorDiv = {
     .args = {"a", "b"},
     .infer = arithmetic,
     .forward = map_division([](auto a, auto b) { return floor_div(a, b); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kTruncateDiv = {
@@ -101,7 +101,7 @@ constexpr Op kTruncateDiv = {
     .args = {"a", "b"},
     .infer = arithmetic,
     .forward = map_division([](auto a, auto b) { return truncate_div(a, b); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kFloorMod = {
@@ -122,9 +122,9 @@ constexpr Op kMulNoNan = {
     .args = {"a", "b"},
     .infer = complex_elementwise,
     .forward = map_complex([](auto a, auto b) { return mul_no_nan(a, b); }),
-    .rule =
-        bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
-                 [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); }),
+    .rule = Rule::bilinear(
+        [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
+        [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); }),
 };
 
 constexpr Op kDivNoNan = {

@@ -45,10 +45,10 @@ constexpr Op kRgbToHsv = {
     .args = {"x"},
     .infer = infer_pixels,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv(c.x[0], y[0]); },
-    .rule = custom({.x = 1},
-                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                     dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense());
-                   }),
+    .rule = Rule::custom({.x = 1},
+                         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                           dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense());
+                         }),
 };
 
 constexpr Op kRgbToHsvGradient = {
@@ -68,12 +68,12 @@ constexpr Op kRgbToHsvGradient = {
           return dy.spec();
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },
-    .rule = unstacked(custom({.x = 0b11},
-                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                               pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) {
-                                 return std::vector<Tensor>{gradient_by_ops(x[0], x[1])};
-                               });
-                             })),
+    .rule = unstacked(Rule::custom({.x = 0b11},
+                                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                     pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) {
+                                       return std::vector<Tensor>{gradient_by_ops(x[0], x[1])};
+                                     });
+                                   })),
 };
 
 constexpr Op kHsvToRgb = {
@@ -83,7 +83,7 @@ constexpr Op kHsvToRgb = {
     .args = {"x"},
     .infer = infer_pixels,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* color_space_table[] = {&kRgbToHsv, &kRgbToHsvGradient, &kHsvToRgb};

@@ -166,14 +166,14 @@ constexpr Op kCropAndResize = {
           kernels::sample_boxes(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1], c.x[2],
                                 y[0]);
         },
-    .rule = custom({.x = 0b111},
-                   [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                     const auto& a = c.attrs<FrameAttrs>();
-                     const Tensor dy = std::move(dys[0]).dense();
-                     if (c.needs(0)) dx[0] = crops_adjoint(a.linear(), dy, c.x[1], c.x[2]);
-                     if (c.needs(1) && a.method == Interpolation::bilinear)
-                       dx[1] = box_gradient(a, c.x[0], c.x[1], c.x[2], dy);
-                   }),
+    .rule = Rule::custom({.x = 0b111},
+                         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                           const auto& a = c.attrs<FrameAttrs>();
+                           const Tensor dy = std::move(dys[0]).dense();
+                           if (c.needs(0)) dx[0] = crops_adjoint(a.linear(), dy, c.x[1], c.x[2]);
+                           if (c.needs(1) && a.method == Interpolation::bilinear)
+                             dx[1] = box_gradient(a, c.x[0], c.x[1], c.x[2], dy);
+                         }),
 };
 
 constexpr Op kCropAndResizeAdjoint = {
@@ -190,14 +190,14 @@ constexpr Op kCropAndResizeAdjoint = {
           kernels::sample_boxes_adjoint(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1],
                                         c.x[2], y[0]);
         },
-    .rule = unstacked(custom({.x = 0b111},
-                             [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                               const auto& a = c.attrs<FrameAttrs>();
-                               const Tensor v = std::move(dys[0]).dense();
-                               if (c.needs(0)) dx[0] = crops(a, v, c.x[1], c.x[2]);
-                               if (c.needs(1) && a.method == Interpolation::bilinear)
-                                 dx[1] = box_gradient(a, v, c.x[1], c.x[2], c.x[0]);
-                             })),
+    .rule = unstacked(Rule::custom({.x = 0b111},
+                                   [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                                     const auto& a = c.attrs<FrameAttrs>();
+                                     const Tensor v = std::move(dys[0]).dense();
+                                     if (c.needs(0)) dx[0] = crops(a, v, c.x[1], c.x[2]);
+                                     if (c.needs(1) && a.method == Interpolation::bilinear)
+                                       dx[1] = box_gradient(a, v, c.x[1], c.x[2], c.x[0]);
+                                   })),
 };
 
 constexpr Op kProjectiveTransform = {
@@ -213,7 +213,7 @@ constexpr Op kProjectiveTransform = {
           const auto& a = c.attrs<FrameAttrs>();
           kernels::sample_transformed(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b10},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = transformed_adjoint(c.attrs<FrameAttrs>().linear(), std::move(dy[0]).dense(), c.x[1]);
@@ -233,9 +233,9 @@ constexpr Op kProjectiveTransformAdjoint = {
           const auto& a = c.attrs<FrameAttrs>();
           kernels::sample_transformed_adjoint(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
         },
-    .rule =
-        linear([](const Call& c, const Tensor& v) { return transformed(c.attrs<FrameAttrs>(), v, c.x[1]); },
-               {.x = 0b10}),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& v) { return transformed(c.attrs<FrameAttrs>(), v, c.x[1]); },
+        {.x = 0b10}),
 };
 
 constexpr const Op* crop_table[] = {&kCropAndResize, &kCropAndResizeAdjoint, &kProjectiveTransform,

@@ -38,7 +38,7 @@ Spec infer_resize(const Call& c) {
 }
 void run_resize(const Call& c, std::span<Tensor> y) { y[0] = c.attrs<ResizeAttrs>()(c.x[0]); }
 constexpr Rule resize_rule() {
-  return linear([](const Call& c, const Tensor& dy) { return c.attrs<ResizeAttrs>().adjoint(dy); });
+  return Rule::linear([](const Call& c, const Tensor& dy) { return c.attrs<ResizeAttrs>().adjoint(dy); });
 }
 
 constexpr Op kResample = {
@@ -55,7 +55,7 @@ constexpr Op kResample = {
           const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + a.axis);
           kernels::weighted_sums(*a.table, c.x[0], view.before, view.after, y[0]);
         },
-    .rule = linear([](const Call& c, const Tensor& dy) {
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const auto& a = c.attrs<ResampleAttrs>();
       return resample({a.adjoint, a.table, a.axis}, dy);
     }),

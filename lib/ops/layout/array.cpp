@@ -178,7 +178,7 @@ constexpr Rule kEachItself = accepting_none(kIdentityRule);
 // Zeros, as a function of x.
 Tensor no_change(const Tensor& x, const Shape& shape) { return piecewise_in(zeros(shape, x.dtype()), x); }
 
-constexpr Rule kPiecewiseRule = stacking_jvp(custom(
+constexpr Rule kPiecewiseRule = stacking_jvp(Rule::custom(
     {.x = 0b10},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
@@ -196,7 +196,7 @@ constexpr Op kReshape = {
     .args = {"x"},
     .infer = infer_reshape,
     .forward = kShare,
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); }),
 };
 
@@ -207,7 +207,7 @@ constexpr Op kExpandDims = {
     .args = {"x"},
     .infer = infer_expand_dims,
     .forward = kShare,
-    .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); }),
 };
 
 constexpr Op kSqueeze = {
@@ -217,7 +217,7 @@ constexpr Op kSqueeze = {
     .args = {"x"},
     .infer = infer_squeeze,
     .forward = kShare,
-    .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); }),
 };
 
 constexpr Op kTranspose = {
@@ -227,7 +227,7 @@ constexpr Op kTranspose = {
     .args = {"x"},
     .infer = infer_transpose,
     .forward = moves({run_transpose, Outputs::own}),
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); }),
 };
 
@@ -238,7 +238,7 @@ constexpr Op kReverse = {
     .args = {"x"},
     .infer = same_as_first,
     .forward = moves({run_reverse, Outputs::own}),
-    .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); }),
 };
 
 constexpr Op kBroadcastTo = {
@@ -251,7 +251,7 @@ constexpr Op kBroadcastTo = {
                         take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
                       },
                       Outputs::own}),
-    .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
+    .rule = broadcasting(Rule::linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
 };
 
 constexpr Op kTile = {
@@ -267,7 +267,7 @@ constexpr Op kTile = {
                        y[0]);
                 },
                 Outputs::own},
-    .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
 };
 
 constexpr Op kOneHot = {
@@ -277,7 +277,7 @@ constexpr Op kOneHot = {
     .args = {"indices"},
     .infer = infer_one_hot,
     .forward = run_one_hot,
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kIdentity = {
@@ -308,7 +308,7 @@ constexpr Op kZerosLike = {
     .args = {"x"},
     .infer = same_as_first,
     .forward = moves([](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kOnesLike = {
@@ -320,7 +320,7 @@ constexpr Op kOnesLike = {
     .forward =
         moves({[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
                Outputs::own}),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kStopGradient = {
@@ -330,7 +330,7 @@ constexpr Op kStopGradient = {
     .args = {"x"},
     .infer = same_as_first,
     .forward = kShare,
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kFill = {
@@ -342,7 +342,7 @@ constexpr Op kFill = {
     .forward = moves(
         {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]); },
          Outputs::own}),
-    .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
+    .rule = broadcasting(Rule::linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
 };
 
 constexpr Op kIdentityN = {

@@ -117,7 +117,7 @@ constexpr Op kMatrixDiagPart = {
     .args = {"x"},
     .infer = infer_part,
     .forward = moves(run_diagonals<kernels::take_diagonals>),
-    .rule = custom(
+    .rule = Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = matrix(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
@@ -136,7 +136,7 @@ constexpr Op kMatrixDiag = {
     .args = {"x"},
     .infer = infer_matrix,
     .forward = moves(run_diagonals<kernels::put_diagonals>),
-    .rule = custom(
+    .rule = Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = part(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
@@ -153,7 +153,7 @@ constexpr Op kMatrixSetDiag = {
     .args = {"x", "diagonal"},
     .infer = infer_set,
     .forward = moves(run_set),
-    .rule = custom(
+    .rule = Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();
@@ -180,7 +180,8 @@ constexpr Op kDiag = {
       kernels::clear(y[0]);
       kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
     }),
-    .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); }),
+    .rule =
+        Rule::linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); }),
 };
 
 constexpr Op kDiagPart = {
@@ -194,7 +195,7 @@ constexpr Op kDiagPart = {
     .forward = moves([](const Call& c, std::span<Tensor> y) {
       kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
     }),
-    .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); }),
 };
 
 constexpr Op kTrace = {
@@ -206,7 +207,7 @@ constexpr Op kTrace = {
                   y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1);
                 },
                 Outputs::own},
-    .rule = linear([](const Call& c, const Tensor& dy) {
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const kernels::DiagonalRows d = main_diagonal(c.x[0]);
       return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
     }),
@@ -221,7 +222,7 @@ constexpr Op kBandPart = {
     .forward = moves([](const Call& c, std::span<Tensor> y) {
       kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
     }),
-    .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); }),
 };
 
 constexpr const Op* diag_table[] = {&kMatrixDiagPart, &kMatrixDiag, &kMatrixSetDiag, &kDiag,

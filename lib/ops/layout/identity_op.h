@@ -9,7 +9,7 @@ inline constexpr Kernel kShare = {[](const Call& c, std::span<Tensor> y) { share
                                   Outputs::own, Takes::any};
 
 inline constexpr Rule kIdentityRule = [] {
-  Rule rule = custom(
+  Rule rule = Rule::custom(
       {},
       [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { std::ranges::move(dy, dx.begin()); },
       [](const Call&, Refs dx, std::span<Tensor> dy) {

@@ -122,7 +122,7 @@ constexpr Op kGather = {
     .args = {"x", "indices"},
     .infer = infer_gather,
     .forward = moves(run_gather),
-    .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10}),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10}),
 };
 
 constexpr Op kScatterAdd = {
@@ -131,7 +131,7 @@ constexpr Op kScatterAdd = {
     .args = {"x", "indices"},
     .infer = infer_scatter_add,
     .forward = run_scatter_add,
-    .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10}),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10}),
 };
 
 constexpr Op kGatherNd = {
@@ -143,7 +143,7 @@ constexpr Op kGatherNd = {
     .args = {"x", "indices"},
     .infer = infer_gather_nd,
     .forward = moves(run_gather_nd),
-    .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10}),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10}),
 };
 
 constexpr Op kScatterNd = {
@@ -155,7 +155,7 @@ constexpr Op kScatterNd = {
     .args = {"updates", "indices"},
     .infer = infer_scatter_nd,
     .forward = run_scatter_nd,
-    .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10}),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10}),
 };
 
 constexpr const Op* index_table[] = {&kGather, &kScatterAdd, &kGatherNd, &kScatterNd};

@@ -178,7 +178,7 @@ constexpr Op kConcat = {
     .args = {"a", "b"},
     .infer = infer_concat,
     .forward = moves(run_join),
-    .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
+    .rule = stacking_jvp(Rule::custom({}, concat_vjp, join_jvp)),
     .meaning = Meaning::rearrange,
 };
 
@@ -189,7 +189,7 @@ constexpr Op kStack = {
     .args = {"a", "b"},
     .infer = infer_stack,
     .forward = moves(run_join),
-    .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
+    .rule = stacking_jvp(Rule::custom({}, stack_vjp, join_jvp)),
     .meaning = Meaning::rearrange,
 };
 
@@ -202,7 +202,7 @@ constexpr Op kSplit = {
     .forward =
         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
                Outputs::own}),
-    .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp))),
+    .rule = accepting_none(stacking_jvp(Rule::custom({}, split_vjp, cut_jvp))),
 };
 
 constexpr Op kUnstack = {
@@ -214,7 +214,7 @@ constexpr Op kUnstack = {
     .forward =
         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
                Outputs::own}),
-    .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp))),
+    .rule = accepting_none(stacking_jvp(Rule::custom({}, unstack_vjp, cut_jvp))),
 };
 
 constexpr const Op* join_table[] = {&kConcat, &kStack, &kSplit, &kUnstack};

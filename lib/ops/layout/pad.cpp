@@ -56,7 +56,7 @@ constexpr Op kPad = {
     .args = {"x"},
     .infer = infer_pad,
     .forward = moves(run_pad),
-    .rule = stacking_jvp(custom(
+    .rule = stacking_jvp(Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));

@@ -231,7 +231,8 @@ constexpr Op kBooleanMask = {
     .forward = moves([](const Call& c, std::span<Tensor> y) {
       kernels::boolean_mask(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
     }),
-    .rule = linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); },
+                         {.x = 0b10}),
 };
 
 constexpr Op kBooleanPut = {
@@ -242,8 +243,8 @@ constexpr Op kBooleanPut = {
     .forward = moves([](const Call& c, std::span<Tensor> y) {
       kernels::boolean_mask_adjoint(c.x[0], c.x[1], around_mask(c, y[0]), y[0]);
     }),
-    .rule =
-        linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); },
+                         {.x = 0b10}),
 };
 
 constexpr Op kDynamicPartition = {
@@ -255,10 +256,11 @@ constexpr Op kDynamicPartition = {
     .args = {"x", "partitions"},
     .infer = infer_partition,
     .forward = moves(run_partition),
-    .rule = custom({.x = 0b10}, partition_vjp,
-                   [](const Call& c, Refs dx, std::span<Tensor> dy) {
-                     std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
-                   }),
+    .rule = Rule::custom(
+        {.x = 0b10}, partition_vjp,
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
+        }),
 };
 
 constexpr Op kPartitionPlaces = {
@@ -267,7 +269,7 @@ constexpr Op kPartitionPlaces = {
     .args = {"partitions"},
     .infer = infer_places,
     .forward = run_partition_places,
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kStitchPlaces = {
@@ -276,7 +278,7 @@ constexpr Op kStitchPlaces = {
     .args = {"indices"},
     .infer = infer_stitch_places,
     .forward = run_stitch_places,
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kDynamicStitch = {
@@ -288,7 +290,7 @@ constexpr Op kDynamicStitch = {
     .args = {"indices", "x"},
     .infer = infer_stitch,
     .forward = moves(run_stitch),
-    .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp),
+    .rule = Rule::custom({.x = kEverySecond}, stitch_vjp, stitch_jvp),
 };
 
 constexpr const Op* partition_table[] = {&kBooleanMask,     &kBooleanPut,   &kDynamicPartition,

@@ -131,7 +131,7 @@ constexpr Op kRoll = {
     .args = {"x"},
     .infer = infer_roll,
     .forward = moves(run_roll),
-    .rule = linear([](const Call& c, const Tensor& dy) {
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const auto& [axis, by] = c.attrs<RollAttrs>();
       return rolled(dy, {axis, c.x[0].shape()[c.x[0].ndim() + axis] - by});
     }),
@@ -143,7 +143,7 @@ constexpr Op kRepeat = {
     .args = {"x"},
     .infer = infer_repeat,
     .forward = moves({run_repeat, Outputs::own}),
-    .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_repeats(c, dy); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return sum_of_repeats(c, dy); }),
 };
 
 constexpr Op kReverseSequence = {
@@ -155,9 +155,10 @@ constexpr Op kReverseSequence = {
     .args = {"x", "lengths"},
     .infer = infer_sequence,
     .forward = moves(run_sequence),
-    .rule = linear([](const Call& c,
-                      const Tensor& dy) { return reverse_by_length(dy, c.x[1], c.attrs<SequenceAttrs>()); },
-                   {.x = 0b10}),
+    .rule =
+        Rule::linear([](const Call& c,
+                        const Tensor& dy) { return reverse_by_length(dy, c.x[1], c.attrs<SequenceAttrs>()); },
+                     {.x = 0b10}),
 };
 
 constexpr const Op* repeat_table[] = {&kRoll, &kRepeat, &kReverseSequence};

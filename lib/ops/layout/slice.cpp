@@ -100,7 +100,7 @@ StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
 // added to that in place. Padding dy with zeros and adding the result would cost as much as all of x, for
 // every part.
 template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Part) {
-  Rule rule = linear(adjoint);
+  Rule rule = Rule::linear(adjoint);
   rule.adds = 1;
   rule.vjp = [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
     const Tensor dy = std::move(dys[0]).dense();
@@ -151,8 +151,8 @@ constexpr Op kStridedPad = {
           return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole);
         },
     .forward = moves(run_strided_pad),
-    .rule =
-        linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
     .meaning = Meaning::rearrange,
 };
 
@@ -163,7 +163,7 @@ constexpr Op kStridedSliceUpdate = {
     .args = {"x", "updates"},
     .infer = infer_strided_update,
     .forward = moves(run_strided_update),
-    .rule = custom(
+    .rule = Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();
@@ -189,7 +189,7 @@ constexpr Op kStridedSliceAdd = {
     .args = {"x", "updates"},
     .infer = infer_strided_add,
     .forward = {run_strided_add, Outputs::may_overwrite},
-    .rule = stacking_jvp(custom(
+    .rule = stacking_jvp(Rule::custom(
         {},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();

@@ -176,7 +176,8 @@ constexpr Op kSpaceToBatchNd = {
     .args = {"x"},
     .infer = infer_space_to_batch,
     .forward = moves({run_space_to_batch, Outputs::own}),
-    .rule = linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
 };
 
 constexpr Op kBatchToSpaceNd = {
@@ -188,7 +189,8 @@ constexpr Op kBatchToSpaceNd = {
     .args = {"x"},
     .infer = infer_batch_to_space,
     .forward = moves({run_batch_to_space, Outputs::own}),
-    .rule = linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
 };
 
 constexpr Op kSpaceToDepth = {
@@ -203,7 +205,7 @@ constexpr Op kSpaceToDepth = {
                         swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
                       },
                       Outputs::own}),
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); }),
 };
 
@@ -219,7 +221,7 @@ constexpr Op kDepthToSpace = {
                         swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
                       },
                       Outputs::own}),
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); }),
 };
 

@@ -63,7 +63,7 @@ constexpr Op kTakeAlongAxis = {
     .forward = moves([](const Call& c, std::span<Tensor> y) {
       run(c, kernels::take_along_axis, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
     }),
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) {
           const auto& [axis, axes] = c.attrs<TakeAttrs>();
           return add_along_axis(dy, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(axes))),
@@ -83,8 +83,9 @@ constexpr Op kAddAlongAxis = {
         [](const Call& c, std::span<Tensor> y) {
           run(c, kernels::add_along_axis, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]);
         },
-    .rule = linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },
-                   {.x = 0b10}),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },
+        {.x = 0b10}),
 };
 
 constexpr const Op* take_along_axis_table[] = {&kTakeAlongAxis, &kAddAlongAxis};

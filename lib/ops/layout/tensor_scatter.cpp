@@ -76,7 +76,7 @@ void run_kept(const Call& c, std::span<Tensor> y) {
 }
 Tensor updated(const Tensor& x, const Tensor& indices, const Tensor& updates, int axes);
 
-constexpr Rule kUpdated = custom(
+constexpr Rule kUpdated = Rule::custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor dy = std::move(dys[0]).dense();
@@ -92,7 +92,7 @@ constexpr Rule kUpdated = custom(
     });
 
 // The rule of sums of x and the updates, which are subtracted if `negative`.
-template <bool negative> constexpr Rule kSummed = custom(
+template <bool negative> constexpr Rule kSummed = Rule::custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor dy = std::move(dys[0]).dense();
@@ -118,7 +118,7 @@ struct Chosen {
         count(x + at_positions(c, updates)) {}
 };
 
-constexpr Rule kSharedByUpdates = custom(
+constexpr Rule kSharedByUpdates = Rule::custom(
     {.x = 0b111, .y = true},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Chosen chosen(c);
@@ -158,7 +158,7 @@ constexpr Op kKeptUpdates = {
     .args = {"x", "indices"},
     .infer = infer_kept,
     .forward = moves(run_kept),
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) {
           const int axes = c.attrs<IntoAttrs>().axes, ndim = c.y[0].ndim();
           const Shape& x = c.x[0].shape();

@@ -91,7 +91,7 @@ constexpr Op kBandedTriangularSolve = {
                   kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
             throw_singular(c, f);
         },
-    .rule = custom({.x = 1, .y = true}, banded_vjp),
+    .rule = Rule::custom({.x = 1, .y = true}, banded_vjp),
 };
 
 constexpr Op kTridiagonalMatmul = {
@@ -101,7 +101,7 @@ constexpr Op kTridiagonalMatmul = {
     .args = {"diagonals", "x"},
     .infer = infer_tridiagonal,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::tridiagonal_matmul(c.x[0], c.x[1], y[0]); },
-    .rule = bilinear(
+    .rule = Rule::bilinear(
         [](const Call& c, const Tensor& dy) { return sum_repeated(c, diagonals_of_product(dy, c.x[1]), 0); },
         [](const Call& c, const Tensor& dy) {
           return sum_repeated(c, tridiagonal_matmul(transposed_diagonals(c.x[0]), dy), 1);
@@ -119,13 +119,13 @@ constexpr Op kTridiagonalSolve = {
           if (const kernels::Failure f = kernels::tridiagonal_solve(c.x[0], c.x[1], y[0]))
             throw_singular(c, f);
         },
-    .rule = custom({.x = 1, .y = true},
-                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                     const Tensor db =
-                         tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
-                     if (c.needs(0)) dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
-                     if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
-                   }),
+    .rule = Rule::custom({.x = 1, .y = true},
+                         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                           const Tensor db =
+                               tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
+                           if (c.needs(0)) dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
+                           if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+                         }),
 };
 
 constexpr const Op* banded_table[] = {&kBandedTriangularSolve, &kTridiagonalMatmul, &kTridiagonalSolve};

@@ -29,8 +29,9 @@ constexpr Op kCross = {
                                  y[0]);
                 },
                 Outputs::own},
-    .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
-                     [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
+    .rule =
+        Rule::bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
+                       [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
 };
 
 constexpr const Op* cross_table[] = {&kCross};

@@ -303,7 +303,7 @@ constexpr Op kLstsq = {
     .args = {"a", "b"},
     .infer = infer_lstsq,
     .forward = {run_lstsq, Outputs::own},
-    .rule = custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp),
+    .rule = Rule::custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp),
 };
 
 constexpr Op kQr = {
@@ -315,7 +315,7 @@ constexpr Op kQr = {
     .args = {"x"},
     .infer = infer_qr,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::qr(c.x[0], y[0], y[1]); },
-    .rule = custom({.x = 1, .y = true}, qr_vjp),
+    .rule = Rule::custom({.x = 1, .y = true}, qr_vjp),
 };
 
 constexpr Op kEigh = {
@@ -329,7 +329,7 @@ constexpr Op kEigh = {
     .infer = infer_eigh,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
-    .rule = accepting_none(custom({.y = true}, eigh_vjp)),
+    .rule = accepting_none(Rule::custom({.y = true}, eigh_vjp)),
 };
 
 constexpr Op kSvd = {
@@ -343,7 +343,7 @@ constexpr Op kSvd = {
     .infer = infer_svd,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
-    .rule = accepting_none(custom({.y = true}, svd_vjp)),
+    .rule = accepting_none(Rule::custom({.y = true}, svd_vjp)),
 };
 
 constexpr Op kPinv = {
@@ -357,7 +357,7 @@ constexpr Op kPinv = {
         [](const Call& c, std::span<Tensor> y) {
           require_convergence(c, kernels::pinv(c.x[0], c.attrs<Cutoff>().rcond, y[0]));
         },
-    .rule = custom({.x = 1, .y = true}, pinv_vjp),
+    .rule = Rule::custom({.x = 1, .y = true}, pinv_vjp),
 };
 
 constexpr const Op* decompositions_table[] = {&kLstsq, &kQr, &kEigh, &kSvd, &kPinv};

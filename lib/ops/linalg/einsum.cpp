@@ -391,7 +391,7 @@ void einsum_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 }
 
 constexpr Rule kProduct = [] {
-  Rule rule = custom({.x = 0b11}, einsum_vjp, einsum_jvp);
+  Rule rule = Rule::custom({.x = 0b11}, einsum_vjp, einsum_jvp);
   rule.kind = RuleKind::bilinear;
   rule.partial_reads[0] = 0b10, rule.partial_reads[1] = 0b01;
   return rule;

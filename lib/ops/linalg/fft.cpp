@@ -41,7 +41,7 @@ void run_fft(const Call& c, std::span<Tensor> y) {
   kernels::fft_along(c.x[0], 0, axes, inverse, inverse ? 1 / elements_along(c.x[0].shape(), axes) : 1, y[0]);
 }
 /// The matrix of the transform is n times the conjugate of the inverse transform's; both are symmetric.
-constexpr Rule kFftRule = linear([](const Call& c, const Tensor& dy) {
+constexpr Rule kFftRule = Rule::linear([](const Call& c, const Tensor& dy) {
   const auto [axes, inverse] = c.attrs<FftAttrs>();
   const double n = elements_along(c.x[0].shape(), axes);
   return transform(dy, {axes, !inverse}) * (inverse ? 1 / n : n);
@@ -98,13 +98,13 @@ Tensor weighted(const Tensor& z, std::int64_t n, double middle, double scale = 1
 }
 /// Only the first n / 2 + 1 of n entries are returned, and the gradient of a real x is real: half of each
 /// entry comes back as its conjugate.
-constexpr Rule kRfftRule = linear([](const Call& c, const Tensor& dy) {
+constexpr Rule kRfftRule = Rule::linear([](const Call& c, const Tensor& dy) {
   const int axes = c.attrs<RealFftAttrs>().axes;
   const Shape& x = c.x[0].shape();
   const std::int64_t n = x[x.ndim() - 1];
   return real_inverse(weighted(dy, n, 0.5), {axes, n}) * elements_along(x, axes);
 });
-constexpr Rule kIrfftRule = linear([](const Call& c, const Tensor& dy) {
+constexpr Rule kIrfftRule = Rule::linear([](const Call& c, const Tensor& dy) {
   const auto [axes, n] = c.attrs<RealFftAttrs>();
   const std::int64_t kept = n / 2 + 1;
   const double count =

@@ -61,8 +61,8 @@ constexpr Op kMatmul = {
                   kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
                 },
                 Outputs::fresh, Takes::halves},
-    .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
-                     [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
+    .rule = Rule::bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
+                           [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
     .meaning = Meaning::matmul,
 };
 

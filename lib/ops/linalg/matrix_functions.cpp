@@ -40,7 +40,7 @@ constexpr Op kMatrixExponential = {
     .args = {"x"},
     .infer = infer_square<Take::complexes>,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::matrix_exponential(c.x[0], y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = exponential_derivative(adjoint(c.x[0]), std::move(dy[0]).dense());
@@ -63,7 +63,7 @@ constexpr Op kMatrixSquareRoot = {
                 f.matrix, c.x[0].spec());
         },
     // From y dy + dy y = dx.
-    .rule = custom(
+    .rule = Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = sylvester(adjoint(c.y[0]), std::move(dy[0]).dense());
@@ -82,15 +82,15 @@ constexpr Op kSylvester = {
             throw_error<ArgumentError>("sylvester: two eigenvalues of matrix {} add up to 0: x is {}",
                                        f.matrix, c.x[0].spec());
         },
-    .rule = custom({.x = 1, .y = true},
-                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                     const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
-                     if (c.needs(0))
-                       dx[0] = sum_repeated(
-                           c, -(matmul(db, y, {.transpose_b = true}) + matmul(y, db, {.transpose_a = true})),
-                           0);
-                     if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
-                   }),
+    .rule = Rule::custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
+          if (c.needs(0))
+            dx[0] = sum_repeated(
+                c, -(matmul(db, y, {.transpose_b = true}) + matmul(y, db, {.transpose_a = true})), 0);
+          if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+        }),
 };
 
 constexpr const Op* matrix_functions_table[] = {&kMatrixExponential, &kMatrixSquareRoot, &kSylvester};

@@ -70,7 +70,7 @@ constexpr Op kCholesky = {
         },
     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10, with conjugate
     // transposes.
-    .rule = custom(
+    .rule = Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const Tensor& l = c.y[0];
@@ -100,7 +100,7 @@ constexpr Op kTriangularSolve = {
                   kernels::triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
             throw_singular(c, f);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
@@ -128,7 +128,7 @@ constexpr Op kSolve = {
                   kernels::solve(c.x[0], c.x[1], c.attrs<SolveOptions>().transpose_a, y[0]))
             throw_singular(c, f);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const bool is_transposed = c.attrs<SolveOptions>().transpose_a;
@@ -152,7 +152,7 @@ constexpr Op kInv = {
         [](const Call& c, std::span<Tensor> y) {
           if (const kernels::Failure f = kernels::inv(c.x[0], y[0])) throw_singular(c, f);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = -matmul(matmul(c.y[0], std::move(dy[0]).dense(), {.transpose_a = true}), c.y[0],
@@ -168,7 +168,7 @@ constexpr Op kDet = {
     .args = {"x"},
     .infer = infer_number,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::det(c.x[0], y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = as_matrix(std::move(dy[0]).dense()) * cofactors(c.x[0], c.y[0]);
@@ -188,7 +188,7 @@ constexpr Op kCofactors = {
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = cofactors_of(c.x[0], c.x[1]); },
                 Outputs::own},
     // y is a function of x, so only x has a gradient.
-    .rule = stacking_jvp(custom(
+    .rule = stacking_jvp(Rule::custom(
         {.x = 0b11},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           if (c.needs(0)) dx[0] = change_of_cofactors(c.x[0], c.x[1], std::move(dy[0]).dense());
@@ -213,7 +213,7 @@ constexpr Op kSlogdet = {
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::slogdet(c.x[0], y[0], y[1]); },
     // With t the trace of x⁻¹ dx, the logarithm changes by the real part of t, and the phase of the sign by
     // the imaginary part.
-    .rule = accepting_none(custom(
+    .rule = accepting_none(Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           Tensor weight;
@@ -246,7 +246,7 @@ constexpr Op kLu = {
           return std::vector<Spec>{c.x[0].spec(), {DType::i64, rows.shape}};
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::lu(c.x[0], y[0], y[1]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* solve_table[] = {&kCholesky, &kTriangularSolve, &kSolve,   &kInv,
@@ -264,7 +264,7 @@ Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
                      .args = {"factor", "b"},
                      .infer = infer_solve,
                      .forward = {nullptr},
-                     .rule = none()};
+                     .rule = Rule::none()};
   const Tensor* const inputs[] = {&factor, &b};
   const Call call{.op = op, .x = {inputs, 2}};
   for (int i = 0; i < call.x.size(); ++i)

@@ -126,14 +126,14 @@ constexpr Op kDotProductAttention = {
     },
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::attention(kernel_of(c, 0), c.x[0], c.x[1], c.x[2], y[0]); },
-    .rule = unstacked(custom({.x = 0b1111},
-                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                               const Tensors g = attention_gradient(
-                                   c.attrs<AttentionAttrs>(),
-                                   {std::move(dy[0]).dense(), c.x[0], c.x[1], c.x[2], c.x[3]});
-                               for (std::size_t i = 0; i < 3; ++i)
-                                 if (c.needs(static_cast<int>(i))) dx[i] = g[i];
-                             })),
+    .rule = unstacked(Rule::custom({.x = 0b1111},
+                                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                     const Tensors g = attention_gradient(
+                                         c.attrs<AttentionAttrs>(),
+                                         {std::move(dy[0]).dense(), c.x[0], c.x[1], c.x[2], c.x[3]});
+                                     for (std::size_t i = 0; i < 3; ++i)
+                                       if (c.needs(static_cast<int>(i))) dx[i] = g[i];
+                                   })),
 };
 
 constexpr Op kDotProductAttentionGradient = {
@@ -153,12 +153,13 @@ constexpr Op kDotProductAttentionGradient = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::attention_gradient(kernel_of(c, 1), c.x[0], c.x[1], c.x[2], c.x[3], y[0], y[1], y[2]);
         },
-    .rule = unstacked(custom({.x = 0b11111},
-                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                               pull_back_by_ops(c, dy, dx, [a = c.attrs<AttentionAttrs>()](const Tensors& x) {
-                                 return gradient_by_ops(a, x);
-                               });
-                             })),
+    .rule = unstacked(Rule::custom({.x = 0b11111},
+                                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                     pull_back_by_ops(c, dy, dx,
+                                                      [a = c.attrs<AttentionAttrs>()](const Tensors& x) {
+                                                        return gradient_by_ops(a, x);
+                                                      });
+                                   })),
 };
 
 constexpr const Op* attention_table[] = {&kDotProductAttention, &kDotProductAttentionGradient};

@@ -87,7 +87,7 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
 
 // The op itself does not take stacked filters, so its jvp uses the product that does.
 template <auto product, class A, class B> constexpr Rule ring_of(A a, B b) {
-  Rule rule = bilinear(a, b);
+  Rule rule = Rule::bilinear(a, b);
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
     const auto& w = c.attrs<WindowAttrs>();
     if (dx[0].defined()) dy[0] = product(w, dx[0], c.x[1]);

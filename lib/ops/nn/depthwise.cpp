@@ -49,7 +49,7 @@ constexpr Op kDepthwiseConv2d = {
     .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::depthwise(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]); },
-    .rule = unstacked(bilinear(
+    .rule = unstacked(Rule::bilinear(
         [](const Call& c, const Tensor& dy) {
           return depthwise_input_gradient(c.attrs<WindowAttrs>(), dy, c.x[1]);
         },
@@ -68,11 +68,11 @@ constexpr Op kDepthwiseConv2dInputGradient = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::depthwise_input_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
         },
-    .rule = unstacked(
-        bilinear([](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), v, c.x[1]); },
-                 [](const Call& c, const Tensor& v) {
-                   return depthwise_filter_gradient(c.attrs<WindowAttrs>(), v, c.x[0]);
-                 })),
+    .rule = unstacked(Rule::bilinear(
+        [](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), v, c.x[1]); },
+        [](const Call& c, const Tensor& v) {
+          return depthwise_filter_gradient(c.attrs<WindowAttrs>(), v, c.x[0]);
+        })),
 };
 
 constexpr Op kDepthwiseConv2dFilterGradient = {
@@ -92,7 +92,7 @@ constexpr Op kDepthwiseConv2dFilterGradient = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::depthwise_filter_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
         },
-    .rule = unstacked(bilinear(
+    .rule = unstacked(Rule::bilinear(
         [](const Call& c, const Tensor& v) {
           return depthwise_input_gradient(c.attrs<WindowAttrs>(), c.x[1], v);
         },
@@ -109,7 +109,7 @@ constexpr Op kDilation2d = {
     .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::dilation(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b11},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();
@@ -147,7 +147,7 @@ constexpr Op kDilation2dPositions = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::dilation_positions(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0], y[1]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* depthwise_table[] = {&kDepthwiseConv2d, &kDepthwiseConv2dInputGradient,

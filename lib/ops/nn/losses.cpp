@@ -95,7 +95,7 @@ constexpr Op kSparseSoftmaxCrossEntropy = {
     .args = {"labels", "logits"},
     .infer = infer_cross_entropy,
     .forward = run_cross_entropy,
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b11},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[1] = error_of(c) * expand_dims(std::move(dy[0]).dense(), -1);
@@ -112,7 +112,7 @@ constexpr Op kSoftmaxCrossEntropy = {
     .args = {"labels", "logits"},
     .infer = infer_dense_cross_entropy,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::dense_cross_entropy(c.x[0], c.x[1], y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b11},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = expand_dims(std::move(dys[0]).dense(), -1);
@@ -174,7 +174,7 @@ constexpr Op kL2Loss = {
           return Spec{c.x[0].dtype(), {}};
         },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; }, Outputs::own},
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();

@@ -33,7 +33,7 @@ constexpr Op kDropout = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::drop(c.x[0], c.x[1], 1 / (1 - c.attrs<DropoutAttrs>().rate), y[0]);
         },
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return dropped_out(c.attrs<DropoutAttrs>(), dy, c.x[1]); },
         {.x = 0b10}),
 };

@@ -126,7 +126,7 @@ void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradi
   if (c.needs(2)) dx[2] = sum(dy * nu, all_but_last(x));
 }
 template <Normalised (*normalised)(const Tensor& x, double epsilon)> constexpr Rule gradient_rule() {
-  Rule rule = custom({.x = 0b111}, gradient_vjp<normalised>);
+  Rule rule = Rule::custom({.x = 0b111}, gradient_vjp<normalised>);
   rule.stacks = false;
   return rule;
 }
@@ -226,10 +226,10 @@ constexpr Op kLayerNorm = {
     .infer = infer_layer_norm,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::layer_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0]); },
-    .rule = custom({.x = 0b11}, layer_norm_vjp,
-                   [](const Call& c, Refs dx, std::span<Tensor> dy) {
-                     dy[0] = tangent(rows_of(c.x[0], epsilon_of(c)), c.x[1], dx);
-                   }),
+    .rule = Rule::custom({.x = 0b11}, layer_norm_vjp,
+                         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                           dy[0] = tangent(rows_of(c.x[0], epsilon_of(c)), c.x[1], dx);
+                         }),
 };
 
 constexpr Op kLayerNormGradient = {
@@ -254,7 +254,7 @@ constexpr Op kBatchNorm = {
     .args = {"x", "scale", "offset"},
     .infer = infer_batch_norm,
     .forward = {run_batch_norm, Outputs::own},
-    .rule = accepting_none(custom({.x = 0b11}, batch_norm_vjp)),
+    .rule = accepting_none(Rule::custom({.x = 0b11}, batch_norm_vjp)),
 };
 
 constexpr Op kBatchNormGradient = {
@@ -284,7 +284,7 @@ constexpr Op kLocalResponseNormalization = {
                   y[0] = c.x[0] * pow(normaliser(c.x[0], o), -o.beta);
                 },
                 Outputs::own},
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = local_derivative(c, std::move(dy[0]).dense(), true);

@@ -38,7 +38,8 @@ Tensor patches(const WindowAttrs& a, const Tensor& x);
 Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy);
 
 constexpr Rule patches_rule() {
-  return linear([](const Call& c, const Tensor& dy) { return patches_gradient(c.attrs<WindowAttrs>(), dy); });
+  return Rule::linear(
+      [](const Call& c, const Tensor& dy) { return patches_gradient(c.attrs<WindowAttrs>(), dy); });
 }
 
 constexpr Op kExtractImagePatches = {
@@ -64,7 +65,7 @@ constexpr Op kPatchesGradient = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::patches_gradient(geometry(c, channels_of(y[0])), c.x[0], y[0]);
         },
-    .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); }),
 };
 
 constexpr Op kExtractVolumePatches = {

@@ -73,7 +73,7 @@ void run_max(const Call& c, std::span<Tensor> y) { kernels::max_pool(pooling_of(
 void run_avg(const Call& c, std::span<Tensor> y) { kernels::avg_pool(pooling_of(c), c.x[0], y[0]); }
 // The rule of the largest cells, whether or not their positions are returned, too.
 constexpr Rule max_rule() {
-  return custom(
+  return Rule::custom(
       {.x = 1},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         dx[0] = max_scatter(c.attrs<PoolAttrs>(), std::move(dy[0]).dense(), c.x[0]);
@@ -83,7 +83,7 @@ constexpr Rule max_rule() {
       });
 }
 constexpr Rule avg_rule() {
-  return linear([](const Call& c, const Tensor& dy) { return avg_gradient(c.attrs<PoolAttrs>(), dy); });
+  return Rule::linear([](const Call& c, const Tensor& dy) { return avg_gradient(c.attrs<PoolAttrs>(), dy); });
 }
 
 Tensor max_of(const PoolAttrs& a, const Tensor& x);
@@ -142,7 +142,7 @@ constexpr Op kMaxPool3d = {
                   y[0] = a.unfolded(max_of(a.across, a.folded(max_of(a.plane, c.x[0]))));
                 },
                 Outputs::own},
-    .rule = custom({.x = 1}, max_volumes_vjp, max_volumes_jvp),
+    .rule = Rule::custom({.x = 1}, max_volumes_vjp, max_volumes_jvp),
 };
 
 constexpr Op kMaxPoolWithArgmax = {
@@ -187,8 +187,9 @@ constexpr Op kMaxPoolScatter = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::max_pool_scatter(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
         },
-    .rule = linear([](const Call& c, const Tensor& v) { return max_gather(c.attrs<PoolAttrs>(), v, c.x[1]); },
-                   {.x = 0b10}),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& v) { return max_gather(c.attrs<PoolAttrs>(), v, c.x[1]); },
+        {.x = 0b10}),
 };
 
 constexpr Op kMaxPoolGather = {
@@ -200,9 +201,9 @@ constexpr Op kMaxPoolGather = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::max_pool_gather(pooling_of(c), c.x[0], c.x[1], front_of_pool(c, 1).size(), y[0]);
         },
-    .rule =
-        linear([](const Call& c, const Tensor& dy) { return max_scatter(c.attrs<PoolAttrs>(), dy, c.x[1]); },
-               {.x = 0b10}),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& dy) { return max_scatter(c.attrs<PoolAttrs>(), dy, c.x[1]); },
+        {.x = 0b10}),
 };
 
 constexpr Op kAvgPool2d = {
@@ -235,7 +236,7 @@ constexpr Op kAvgPool3d = {
                   y[0] = a.unfolded(avg(a.across, a.folded(avg(a.plane, c.x[0]))));
                 },
                 Outputs::own},
-    .rule = linear([](const Call& c, const Tensor& dy) {
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const auto& a = c.attrs<VolumeAttrs>();
       return avg_gradient(a.plane, a.unfolded(avg_gradient(a.across, a.folded(dy))));
     }),
@@ -261,7 +262,7 @@ constexpr Op kAvgPoolGradient = {
     .infer = infer_avg_gradient,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::avg_pool_gradient(pooling_of(c), c.x[0], y[0]); },
-    .rule = linear([](const Call& c, const Tensor& v) { return avg(c.attrs<PoolAttrs>(), v); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& v) { return avg(c.attrs<PoolAttrs>(), v); }),
 };
 
 constexpr const Op* pool_table[] = {

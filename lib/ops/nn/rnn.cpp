@@ -241,7 +241,7 @@ constexpr Op kBlockLstm = {
     .args = {"x", "h", "c", "weights"},
     .infer = infer_lstm,
     .forward = {run_lstm, Outputs::own},
-    .rule = unstacked(accepting_none(custom({.x = 0b1111, .y = true}, lstm_vjp))),
+    .rule = unstacked(accepting_none(Rule::custom({.x = 0b1111, .y = true}, lstm_vjp))),
 };
 
 constexpr Op kBlockLstmGradient = {
@@ -256,10 +256,10 @@ constexpr Op kBlockLstmGradient = {
           kernels::lstm_gradient(lstm_of(c, c.x[5], c.x[3].shape()[0]), c.x[0], c.x[1], c.x[2], c.x[3],
                                  c.x[4], c.x[5], c.x[6], y[0], y[1], y[2]);
         },
-    .rule = unstacked(custom({.x = 0b1111111},
-                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                               pull_back_by_ops(c, dy, dx, lstm_gradient_by_ops);
-                             })),
+    .rule = unstacked(Rule::custom({.x = 0b1111111},
+                                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                     pull_back_by_ops(c, dy, dx, lstm_gradient_by_ops);
+                                   })),
 };
 
 constexpr Op kCtcLoss = {
@@ -279,7 +279,7 @@ constexpr Op kCtcLoss = {
                   kernels::ctc_loss(labels, log_softmax(c.x[1]), y[0]);
                 },
                 Outputs::own},
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b1111},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const Tensor of_sequences = expand_dims(expand_dims(std::move(dy[0]).dense(), -1), -3);
@@ -307,19 +307,19 @@ constexpr Op kCtcLossGradient = {
                   kernels::ctc_gradient(labels, log_p, y[0]);
                 },
                 Outputs::own},
-    .rule = unstacked(custom({.x = 0b1111},
-                             [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                               if (c.x[1].size() == 0) {
-                                 dx[1] = zeros_like(c.x[1]);
-                                 return;
-                               }
-                               pull_back_by_ops(c, dy, dx, [labels = labels_of(c)](const Tensors& x) {
-                                 GradientTape tape;
-                                 tape.watch(x[1]);
-                                 const Tensor loss = ctc_by_ops(labels, x[1], x[2], x[3]);
-                                 return Tensors{tape.gradient(loss, x[1]).dense()};
-                               });
-                             })),
+    .rule = unstacked(Rule::custom({.x = 0b1111},
+                                   [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                     if (c.x[1].size() == 0) {
+                                       dx[1] = zeros_like(c.x[1]);
+                                       return;
+                                     }
+                                     pull_back_by_ops(c, dy, dx, [labels = labels_of(c)](const Tensors& x) {
+                                       GradientTape tape;
+                                       tape.watch(x[1]);
+                                       const Tensor loss = ctc_by_ops(labels, x[1], x[2], x[3]);
+                                       return Tensors{tape.gradient(loss, x[1]).dense()};
+                                     });
+                                   })),
 };
 
 constexpr const Op* rnn_table[] = {&kBlockLstm, &kBlockLstmGradient, &kCtcLoss, &kCtcLossGradient};

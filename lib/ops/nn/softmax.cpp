@@ -49,7 +49,7 @@ constexpr Op kSoftmax = {
     .infer = infer_softmax,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-    .rule = stacking_jvp(custom(
+    .rule = stacking_jvp(Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis);
@@ -67,7 +67,7 @@ constexpr Op kLogSoftmax = {
     .infer = infer_softmax,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::log_softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-    .rule = stacking_jvp(custom(
+    .rule = stacking_jvp(Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();
@@ -90,12 +90,13 @@ constexpr Op kSoftmaxDerivative = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::softmax_derivative(c.x[0], c.x[1], c.attrs<SoftmaxAttrs>().axis, y[0]);
         },
-    .rule = custom({.x = 0b11},
-                   [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                     const Tensor dy = std::move(dys[0]).dense();
-                     if (c.needs(0)) dx[0] = along_p(c, dy);
-                     if (c.needs(1)) dx[1] = softmax_derivative(c.x[0], dy, c.attrs<SoftmaxAttrs>().axis);
-                   }),
+    .rule = Rule::custom({.x = 0b11},
+                         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                           const Tensor dy = std::move(dys[0]).dense();
+                           if (c.needs(0)) dx[0] = along_p(c, dy);
+                           if (c.needs(1))
+                             dx[1] = softmax_derivative(c.x[0], dy, c.attrs<SoftmaxAttrs>().axis);
+                         }),
 };
 
 constexpr Op kLessShare = {

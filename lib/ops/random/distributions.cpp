@@ -122,7 +122,7 @@ constexpr Op kGamma = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::gamma(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = unbroadcast(c, std::move(dy[0]).dense() * random::gamma_grad(c.x[0], c.y[0]), 0);
@@ -159,7 +159,7 @@ constexpr Op kPoisson = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::poisson(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kBinomial = {
@@ -174,7 +174,7 @@ constexpr Op kBinomial = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::binomial(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), parameter(c, 1, y[0]), y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kCategorical = {
@@ -187,7 +187,7 @@ constexpr Op kCategorical = {
         [](const Call& c, std::span<Tensor> y) {
           if (y[0].size() > 0) kernels::categorical(c.attrs<CategoricalAttrs>().key, sums_of(c), y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kProbabilities = {
@@ -200,7 +200,7 @@ constexpr Op kProbabilities = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::probabilities(c.attrs<ProbabilitiesAttrs>().key, y[0], y[1]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kParameterizedTruncatedNormal = {
@@ -217,7 +217,7 @@ constexpr Op kParameterizedTruncatedNormal = {
                                                   parameter(c, 1, y[0]), parameter(c, 2, y[0]),
                                                   parameter(c, 3, y[0]), y[0]);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 0b1111, .y = true},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();

@@ -28,7 +28,7 @@ constexpr Op kUniform = {
           const auto& a = c.attrs<UniformAttrs>();
           kernels::uniform(a.key, a.low, a.high, y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kNormal = {
@@ -37,7 +37,7 @@ constexpr Op kNormal = {
     .tensorflow = "RandomStandardNormal StatelessRandomNormal",
     .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::normal(c.attrs<NormalAttrs>().key, y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kTruncatedNormal = {
@@ -49,7 +49,7 @@ constexpr Op kTruncatedNormal = {
     .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::truncated_normal(c.attrs<NormalAttrs>().key, y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kPermutation = {
@@ -61,7 +61,7 @@ constexpr Op kPermutation = {
     },
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::permutation(c.attrs<PermutationAttrs>().key, y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* random_table[] = {&kUniform, &kNormal, &kTruncatedNormal, &kPermutation};

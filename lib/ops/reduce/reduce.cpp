@@ -90,7 +90,7 @@ Spec infer_share(const Call& c) {
 }
 
 Tensor share_of_extreme(const Call& c);
-constexpr Rule kSharedByExtremes = stacking_jvp(custom(
+constexpr Rule kSharedByExtremes = stacking_jvp(Rule::custom(
     {.x = 1, .y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c);
@@ -156,7 +156,7 @@ constexpr Op kSum = {
     .args = {"x"},
     .infer = infer_sum,
     .forward = reduced_by<kernels::sum>,
-    .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
     .meaning = Meaning::sum,
 };
 
@@ -168,7 +168,7 @@ constexpr Op kProd = {
     .infer = infer_prod,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::prod(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = with_axes(c, std::move(dy[0]).dense()) * others(c);
@@ -184,7 +184,7 @@ constexpr Op kProdOfOthers = {
     .args = {"x"},
     .infer = infer_complex_rows,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = derivative_of_others(c.x[0], std::move(dy[0]).dense());
@@ -199,7 +199,7 @@ constexpr Op kMean = {
     .args = {"x"},
     .infer = infer_mean,
     .forward = reduced_by<kernels::mean>,
-    .rule = linear([](const Call& c, const Tensor& dy) {
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       // Without elements the count may overflow.
       return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
     }),
@@ -238,7 +238,7 @@ constexpr Op kShareOfExtreme = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::share_of_extreme(c.x[0], c.x[1], c.attrs<ReduceAttrs>().axes, y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kArgmax = {
@@ -251,7 +251,7 @@ constexpr Op kArgmax = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kArgmin = {
@@ -264,7 +264,7 @@ constexpr Op kArgmin = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kAny = {
@@ -275,7 +275,7 @@ constexpr Op kAny = {
     .infer = infer_bool,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kAll = {
@@ -286,7 +286,7 @@ constexpr Op kAll = {
     .infer = infer_bool,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kEuclideanNorm = {
@@ -301,7 +301,7 @@ constexpr Op kEuclideanNorm = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::euclidean_norm(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]);
@@ -318,7 +318,7 @@ constexpr Op kLogsumexp = {
     .args = {"x"},
     .infer = infer_last,
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], nullptr); },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * softmax_of(c.x[0], c.y[0]);
@@ -339,7 +339,7 @@ constexpr Op kLogsumexpAndSoftmax = {
           return std::vector<Spec>{infer_last(c), c.x[0].spec()};
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], &y[1]); },
-    .rule = accepting_none(custom(
+    .rule = accepting_none(Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           if (dy[0].defined()) dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * c.y[1];

@@ -115,7 +115,7 @@ constexpr Op kCumsum = {
     .args = {"x"},
     .infer = infer_scan,
     .forward = run_scan<kernels::cumsum>,
-    .rule = linear([](const Call& c, const Tensor& dy) { return back(c, dy); }),
+    .rule = Rule::linear([](const Call& c, const Tensor& dy) { return back(c, dy); }),
 };
 
 constexpr Op kCumprod = {
@@ -127,7 +127,7 @@ constexpr Op kCumprod = {
     .args = {"x"},
     .infer = infer_scan,
     .forward = run_scan<kernels::cumprod>,
-    .rule = custom({.x = 1, .y = true}, cumprod_vjp, cumprod_jvp),
+    .rule = Rule::custom({.x = 1, .y = true}, cumprod_vjp, cumprod_jvp),
 };
 
 constexpr Op kCumulativeLogsumexp = {
@@ -143,7 +143,7 @@ constexpr Op kCumulativeLogsumexp = {
           kernels::cumulative_logsumexp(c.x[0], c.x[0].shape()[c.x[0].ndim() - 1],
                                         c.attrs<LogSumAttrs>().reverse, y[0]);
         },
-    .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp),
+    .rule = Rule::custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp),
 };
 
 constexpr Op kLinearRecurrence = {
@@ -157,7 +157,7 @@ constexpr Op kLinearRecurrence = {
         [](const Call& c, std::span<Tensor> y) {
           kernels::linear_recurrence(c.x[0], c.x[1], y[0].shape()[y[0].ndim() - 1], y[0]);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor db = recurrence_back(c.x[0], std::move(dys[0]).dense());

@@ -79,13 +79,12 @@ template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
   return rows_of_groups(dy / divisors_of(ids, c.y[0].spec(), axis, divisor), ids, axis);
 }
 
-template <Divisor divisor>
-constexpr Rule kSumOfRows = linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); },
-                                   {.x = 0b10});
+template <Divisor divisor> constexpr Rule kSumOfRows =
+    Rule::linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); }, {.x = 0b10});
 
 // The gradient of selected rows is IndexedSlices. Stacked cotangents have no such form and are summed into a
 // dense gradient.
-template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
+template <Divisor divisor> constexpr Rule kSumOfChosen = Rule::linear(
     [](const Call& c, const Tensor& dy) -> Gradient {
       const Tensor &x = c.x[0], &indices = c.x[1], rows = rows_of<divisor>(c, dy);
       const int axis = c.attrs<SegmentAttrs>().axis;

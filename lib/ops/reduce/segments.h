@@ -35,8 +35,8 @@ void extreme_jvp(const Call& c, Refs dx, std::span<Tensor> dy);
 }   // namespace detail
 
 /// The rules of products and of extremes by group. Equal extremes share the gradient equally.
-inline constexpr Rule kProductByGroup = custom({.x = 0b11}, detail::product_vjp, detail::product_jvp);
+inline constexpr Rule kProductByGroup = Rule::custom({.x = 0b11}, detail::product_vjp, detail::product_jvp);
 inline constexpr Rule kExtremeByGroup =
-    custom({.x = 0b11, .y = true}, detail::extreme_vjp, detail::extreme_jvp);
+    Rule::custom({.x = 0b11, .y = true}, detail::extreme_vjp, detail::extreme_jvp);
 
 }   // namespace tapedeck

@@ -29,7 +29,7 @@ constexpr Op kCountNonzero = {
     .infer = infer_count,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::count_nonzero(c.x[0], c.attrs<CountAttrs>().axes, y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* statistics_table[] = {&kCountNonzero};

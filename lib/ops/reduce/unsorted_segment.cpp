@@ -86,9 +86,11 @@ constexpr Op kUnsortedSegmentSum = {
         [](const Call& c, std::span<Tensor> y) {
           run_segment(c, kernels::ScatterReduction::sum, kernels::EmptyGroup::zero, y[0]);
         },
-    .rule = linear([](const Call& c,
-                      const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
-                   {.x = 0b10}),
+    .rule = Rule::linear(
+        [](const Call& c, const Tensor& dy) {
+          return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis);
+        },
+        {.x = 0b10}),
 };
 
 constexpr Op kRowsOfGroups = {
@@ -101,7 +103,7 @@ constexpr Op kRowsOfGroups = {
       require_ids_below(c, c.x[1], view.extent);
       kernels::gather(c.x[0], c.x[1], view, y[0]);
     }),
-    .rule = linear(
+    .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) {
           const int axis = c.attrs<RowsAttrs>().axis;
           return sum_of_groups(dy, c.x[1], c.x[0].shape()[c.x[0].ndim() + axis], axis);
@@ -120,7 +122,7 @@ constexpr Op kGroupDivisors = {
       require_ids_below(c, c.x[0], y[0].size());
       kernels::group_divisors(c.x[0], c.attrs<DivisorsAttrs>().divisor, y[0]);
     }),
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kUnsortedSegmentProd = {
@@ -181,7 +183,7 @@ constexpr Op kShareOfGroupExtreme = {
           const kernels::AxisView view(c.x[2].shape(), c.x[2].ndim() + c.attrs<SegmentAttrs>().axis);
           kernels::share_of_group_extreme(c.x[0], c.x[1], c.x[2], view, y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* unsorted_segment_table[] = {

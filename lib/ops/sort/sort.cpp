@@ -72,7 +72,7 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
 }
 
 // The outputs are values and their positions, to which dy is scattered.
-constexpr Rule kChosenAlong = accepting_none(custom(
+constexpr Rule kChosenAlong = accepting_none(Rule::custom(
     {.y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       if (dy[0].defined())
@@ -144,7 +144,7 @@ constexpr Op kArgsort = {
     .args = {"x"},
     .infer = [](const Call& c) { return infer_sort(c)[1]; },
     .forward = {run_sort, Outputs::own},
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kTopK = {
@@ -168,7 +168,7 @@ constexpr Op kNthElement = {
     .args = {"x"},
     .infer = infer_nth_element,
     .forward = run_nth_element,
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * share_of_nth(c);
@@ -192,7 +192,7 @@ constexpr Op kUnique = {
               {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
         },
     .forward = {run_unique, Outputs::own},
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kSearchsorted = {
@@ -208,7 +208,7 @@ constexpr Op kSearchsorted = {
           kernels::searchsorted(c.x[0], extent_of(c.x[0]), c.x[1], extent_of(c.x[1]),
                                 c.attrs<SearchAttrs>().right, y[0]);
         },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kNonzero = {
@@ -222,7 +222,7 @@ constexpr Op kNonzero = {
           return Spec{DType::i64, {kernels::count_nonzero(to_computed(c.x[0])), c.x[0].ndim()}};
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr Op kInvertPermutation = {
@@ -232,7 +232,7 @@ constexpr Op kInvertPermutation = {
     .args = {"perm"},
     .infer = infer_permutation,
     .forward = run_invert_permutation,
-    .rule = none(),
+    .rule = Rule::none(),
 };
 
 constexpr const Op* sort_table[] = {&kSort,   &kArgsort,      &kTopK,    &kNthElement,

@@ -55,7 +55,7 @@ constexpr auto quotient = [](const auto& n, const auto& x) {
 
 /// The rule of an elementwise op whose only derivative, partial(c), is with respect to its last input.
 template <class F> constexpr Rule in_the_last(F) {
-  return custom(
+  return Rule::custom(
       {.x = 0b111},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         const int last = c.x.size() - 1;
@@ -252,7 +252,7 @@ constexpr Op kIgammaGradA = {
                                        c.attrs<OrderAttrs>().order, y[0]);
                 },
                 Outputs::own},
-    .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad),
+    .rule = Rule::custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad),
 };
 
 constexpr Op kSpecialDerivative = {
@@ -265,7 +265,7 @@ constexpr Op kSpecialDerivative = {
           const auto& [f, order] = c.attrs<DerivativeAttrs>();
           kernels::derivative(f, order, c.x[0], y[0]);
         },
-    .rule = custom(
+    .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           dx[0] = std::move(dy[0]).dense() * next_derivative(c);
