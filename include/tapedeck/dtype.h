@@ -108,8 +108,8 @@ constexpr DType promote(DType a, DType b) {
 /// random numbers and the variables of layers, and of 0.5 in x + 0.5 where x holds integers or bools. f32,
 /// unless the program has set it.
 TAPEDECK_EXPORT DType default_dtype() noexcept;
-/// Sets it for all threads; best at the start of the program. What is there keeps its dtype. Throws DTypeError
-/// unless it is f32 or f64.
+/// Sets it for all threads; best at the start of the program. What is there keeps its dtype. Throws
+/// DTypeError unless it is f32 or f64.
 TAPEDECK_EXPORT void set_default_dtype(DType t);
 
 /// Matches `std::complex<float>` and `std::complex<double>` without including `<complex>`.

@@ -19,8 +19,8 @@ TAPEDECK_EXPORT Tensor updated(Tensor& x, const Operand& y, Tensor (*op)(Operand
 
 /// A tensor; a temporary tensor, whose memory the result may reuse; a variable, whose value is read; a
 /// gradient, as its dense(); or a number, which takes the dtype of the tensor operands; but beside integers
-/// or bools a floating-point number is of default_dtype(), and beside bools an integer of i64. Use it only as a
-/// parameter type: it refers to the object it was constructed from. It has two words, so it is passed in
+/// or bools a floating-point number is of default_dtype(), and beside bools an integer of i64. Use it only as
+/// a parameter type: it refers to the object it was constructed from. It has two words, so it is passed in
 /// registers.
 class TAPEDECK_EXPORT Operand {
  public:

@@ -262,12 +262,14 @@ class TAPEDECK_EXPORT Mixed {
 
 }   // namespace detail
 
-/// A tensor of rank 0. A double becomes default_dtype(), f32, unless `dtype` is given; other types keep their own dtype.
+/// A tensor of rank 0. A double becomes default_dtype(), f32, unless `dtype` is given; other types keep their
+/// own dtype.
 template <class T>
 requires(std::is_arithmetic_v<T> || HalfNumber<T> || ComplexNumber<T>) Tensor
     tensor(T value, std::optional<DType> dtype = {}) {
   const detail::Kept<T> kept(value);
-  return detail::tensor_from(&kept, dtype_of<detail::Kept<T>>, {}, dtype ? *dtype : detail::literal_dtype<T>());
+  return detail::tensor_from(&kept, dtype_of<detail::Kept<T>>, {},
+                             dtype ? *dtype : detail::literal_dtype<T>());
 }
 // The nested types are written out because clang 14 does not deduce through an alias.
 

@@ -279,6 +279,7 @@ void Tape::reset() {
   watched_ = 0;
   has_zeros = false;
   variables_.clear();
+  origins_.clear();
 }
 
 void Tape::consume() noexcept {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <sstream>
 
 #include "closeness.h"
 #include "tapedeck/compile.h"
@@ -236,6 +237,24 @@ TEST_CASE("quantiles of a key differentiate at the key of each replay", "[record
   const auto recorded = compile(f);
   for (const std::uint64_t seed : {3u, 4u, 5u})
     CHECK(same_bits(recorded(tensor(0.25), random::Key{.seed = seed}), f(tensor(0.25), {.seed = seed})));
+}
+
+TEST_CASE("what is printed is printed by each replay, constants too", "[recorded]") {
+  std::ostringstream out;
+  const Tensor constant = tensor({7.0, 8.0});
+  const auto f = compile([&](const Tensor& x) {
+    const Tensor shown = print(constant, "constant", out);
+    return print(x, "argument", out) + shown;
+  });
+  std::string expected;
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = tensor({1.0 * i, 2.0});
+    CHECK(f(x).to_vector() == std::vector<double>{7.0 + i, 10});
+    expected += "constant" + to_string(constant) + "\nargument" + to_string(x) + "\n";
+    CHECK(out.str() == expected);
+  }
+  CHECK(constant.to_vector() == std::vector<double>{7, 8});
+  CHECK(f.programs()[0].calls == 3);
 }
 
 TEST_CASE("check_numerics checks each replay", "[recorded]") {

@@ -259,10 +259,14 @@ void Tracer::own(Tensor& result) {
   if (find(result)) result = share(result);
 }
 
-// The results of a node whose operands are all constants are constants, too.
+// Whether the results of a node are the same in each replay, which then need not run it.
+bool Tracer::is_constant(const OpNode& node) const {
+  return !node.key && node.op->meaning != Meaning::effect &&
+         std::all_of(node.in.begin(), node.in.end(), [&](const Access& a) { return is_constant(a); });
+}
+
 void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
-  if (!node.key &&
-      std::all_of(node.in.begin(), node.in.end(), [&](const Access& a) { return is_constant(a); })) {
+  if (is_constant(node)) {
     for (const Tensor& t : y)
       add_constant(t);
     return;
@@ -370,7 +374,8 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
     for (const Tensor& t : y)
       if (!find(t)) attempt_->given_up = true;
   };
-  if (attempt(std::ref(by_ops))) return;
+  const bool of_ops = attempt(std::ref(by_ops));
+  if (of_ops && c.op.meaning != Meaning::effect) return;
   require_given(c.op.name, node.in, node.key);
   if (used_variables_)
     refuse(

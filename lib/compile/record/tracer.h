@@ -95,6 +95,7 @@ class Tracer final : public Trace {
   void set_place(std::uint64_t id, std::uint32_t place);
   ValueId new_value(const Tensor& y);
   bool is_constant(const Access& a) const { return program_[a.of].from == Value::From::constant; }
+  bool is_constant(const OpNode& node) const;
   bool is_recorded(const Tensor& x) const { return x.id() >= first_id_; }
   bool is_given_up() const { return attempt_ && attempt_->given_up; }
   /// Whether nothing is recorded at present.

@@ -374,15 +374,9 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalPoolOptions
 
 }   // namespace
 
-Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  return max_pool(kMaxPool1d, x, options);
-}
-Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return max_pool(kMaxPool2d, x, options);
-}
-Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return max_pool(kMaxPool3d, x, options);
-}
+Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) { return max_pool(kMaxPool1d, x, options); }
+Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) { return max_pool(kMaxPool2d, x, options); }
+Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) { return max_pool(kMaxPool3d, x, options); }
 MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
                                     MaxPoolWithArgmaxOptions positions) {
   const Op& op = kMaxPoolWithArgmax;
@@ -395,15 +389,9 @@ MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& option
   return {y[0], y[1]};
 }
 
-Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  return avg_pool(kAvgPool1d, x, options);
-}
-Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  return avg_pool(kAvgPool2d, x, options);
-}
-Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  return avg_pool(kAvgPool3d, x, options);
-}
+Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) { return avg_pool(kAvgPool1d, x, options); }
+Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) { return avg_pool(kAvgPool2d, x, options); }
+Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) { return avg_pool(kAvgPool3d, x, options); }
 
 Fractional fractional_max_pool(const Tensor& x, const FractionalPoolOptions& options, random::Key key) {
   return fractional(kFractionalMaxPool, x, options, key);
