@@ -221,10 +221,12 @@ class TAPEDECK_EXPORT GradientTape {
   template <class T = Targets, class S>
   requires(!detail::AnySources<T> || !detail::AnySources<S>) Gradient
       gradient(const T&, const S&, const GradientOptions& = {}) {
-    static_assert(detail::AnySources<T>, "gradient: a target is a tensor or a variable, or a list of these");
-    static_assert(detail::AnySources<S>,
-                  "gradient: a source is a tensor or a variable, or a list of these: of a network, "
-                  "nn::variables(net)");
+    if constexpr (!detail::AnySources<T>)
+      static_assert(sizeof(T) == 0, "gradient: a target is a tensor or a variable, or a list of these");
+    if constexpr (!detail::AnySources<S>)
+      static_assert(sizeof(S) == 0,
+                    "gradient: a source is a tensor or a variable, or a list of these: of a network, "
+                    "nn::variables(net)");
     return {};
   }
 
