@@ -73,7 +73,7 @@ template <int l> class ByMapScan {
     std::vector<double> all;
     for (td::Gradient& g :
          tape.gradient(loss(), td::Sources(std::vector<td::Tensor>(weights_.begin(), weights_.end())))) {
-      const std::vector<double> values = std::move(g).dense().to_vector();
+      const std::vector<double> values = g.to_vector();
       all.insert(all.end(), values.begin(), values.end());
     }
     return all;

@@ -66,8 +66,8 @@ struct Derivatives {
     td::GradientTape outer, inner;
     outer.watch(x), inner.watch(x);
     value = f(x);
-    first = inner.gradient(value, x).dense();
-    second = outer.gradient(first, x).dense();
+    first = inner.gradient(value, x);
+    second = outer.gradient(first, x);
   }
 };
 

@@ -72,13 +72,13 @@ void compare_with_formulas(Run& run) {
   const auto [delta, vega, rho, theta] = inner.gradient(price, spot, volatility, rate, years);
   outer.stop();
   const Greek greeks[] = {{"price", price, &Formulas::price},
-                          {"delta", delta.dense(), &Formulas::delta},
-                          {"vega", vega.dense(), &Formulas::vega},
-                          {"rho", rho.dense(), &Formulas::rho},
-                          {"theta", theta.dense(), &Formulas::theta},
-                          {"gamma", outer.gradient(delta.dense(), spot).dense(), &Formulas::gamma},
-                          {"vanna", outer.gradient(delta.dense(), volatility).dense(), &Formulas::vanna},
-                          {"volga", outer.gradient(vega.dense(), volatility).dense(), &Formulas::volga}};
+                          {"delta", delta, &Formulas::delta},
+                          {"vega", vega, &Formulas::vega},
+                          {"rho", rho, &Formulas::rho},
+                          {"theta", theta, &Formulas::theta},
+                          {"gamma", outer.gradient(delta, spot), &Formulas::gamma},
+                          {"vanna", outer.gradient(delta, volatility), &Formulas::vanna},
+                          {"volga", outer.gradient(vega, volatility), &Formulas::volga}};
 
   const std::vector<double> spots = spot.to_vector();
   double worst = 0;
@@ -169,13 +169,12 @@ void simulate_basket(Run& run) {
   run.claim(td::check_vjp(price, parameters, {.step = 1e-7, .tolerance = 1e-6}),
             "the sensitivities agree with differences on the same paths");
 
-  const std::vector<double> delta = sensitivities[0].dense().to_vector(),
-                            vega = sensitivities[1].dense().to_vector();
+  const std::vector<double> delta = sensitivities[0].to_vector(), vega = sensitivities[1].to_vector();
   fmt::print("asset  spot  volatility   delta    vega\n");
   for (std::size_t i = 0; i < delta.size(); ++i)
     fmt::print("{:>5} {:>5.0f} {:>11.3f} {:>7.4f} {:>7.3f}\n", i + 1, parameters[0].to_vector()[i],
                parameters[1].to_vector()[i], delta[i], vega[i]);
-  const auto scalar = [&](std::size_t i) { return sensitivities[i].dense().item(); };
+  const auto scalar = [&](std::size_t i) { return sensitivities[i].item(); };
   fmt::print("rho {:.4f}, theta {:.4f}, in the strike {:.4f}, in the correlation {:.4f}\n", scalar(2),
              scalar(3), scalar(4), scalar(5));
 
