@@ -1,4 +1,4 @@
-// Gradients, and slots from elsewhere, against the variables they are for.
+// Checks gradients, and slots from elsewhere, against their variables.
 #include "core/format.h"
 #include "optim/step.h"
 #include "tape/variable.h"

@@ -10,28 +10,29 @@ namespace tapedeck {
 
 /// A replica's part of a step that all of them take. The referred-to objects live until the step is over.
 struct StepTogether {
-  const void* optimizer;   // the same one, or the same on each machine
+  const void* optimizer;   // the same object in all replicas, or its counterpart on each machine
   std::span<const GradientAndVariable> pairs;
   const std::optional<Variable>& global_step;
-  /// Throws where a gradient cannot be one of its variable. The message begins with `caller`.
+  /// Throws if a gradient does not fit its variable. The message begins with `caller`.
   std::function<void(const GradientAndVariable& pair, std::string_view caller)> check;
   /// Applies the sums over all replicas.
   std::function<void(std::span<const GradientAndVariable> sums)> apply;
 };
 
-/// Of one replica. While it is the thread's, apply_gradients comes here. Implementations sum by sum_in_tree,
-/// or in the same order, so that all of them give the same bits.
+/// The communicator of one replica. While it is set for the thread, apply_gradients calls step().
+/// Implementations sum by sum_in_tree, or in the same order, so that the results of all of them have the same
+/// bits.
 class Communicator {
  public:
-  /// Waits for the other replicas, and has one step taken for each copy of the variables: one where replicas
-  /// share them.
+  /// Waits for the other replicas; then one step is taken for each copy of the variables: a single one if the
+  /// replicas share them.
   virtual void step(const StepTogether& own) = 0;
   /// Called before a backward pass whose gradients of these variables feed the next step. Returns a callback
-  /// per gradient, or null. Only time is lost where the pass throws or the step gets other gradients.
+  /// per gradient, or null. If the pass throws, or the step gets other gradients, only time is lost.
   virtual Arrival begin_pass(std::span<const Variable>) { return {}; }
-  /// The sum of what all replicas give. `then` is called with it before any of them goes on, once for each
-  /// copy of the variables, and may change these. `of`: what is summed, an object of this kind, which is the
-  /// same for replicas that share their variables. Not recorded.
+  /// The sum of the tensors that the replicas pass. `then` is called with it before any replica resumes, once
+  /// for each copy of the variables, which it may change. `of` is the object whose values are summed, `kind`
+  /// names its kind; replicas that share their variables must pass the same object. Not recorded.
   struct Collective {
     std::string_view name = "sum_over_replicas", kind = {};
     const void* of = nullptr;
@@ -39,11 +40,12 @@ class Communicator {
   };
   virtual Tensor sum(const Tensor& own, const Collective& collective) = 0;
   Tensor sum(const Tensor& own) { return sum(own, {}); }
-  /// What the replica's loss is multiplied by, 1 where the loss of all is the sum; notes whether it is
-  /// scaled.
+  /// Returns the factor of the replica's loss, 1 if the total loss is the sum over replicas, and stores
+  /// whether it differs from 1.
   double scale_loss() { return is_loss_scaled_ = loss_factor_ != 1, loss_factor_; }
   bool is_loss_scaled() const { return is_loss_scaled_; }
-  /// This one among them. `number`: among all that ever share variables with others; 0: it has its own.
+  /// The index of this replica, and the number of replicas. `number` identifies a replica that shares its
+  /// variables, uniquely within the process; 0: it has variables of its own.
   Replica replica() const { return replica_; }
   std::uint64_t number() const { return number_; }
 
@@ -70,13 +72,13 @@ class Communicator {
   bool is_loss_scaled_ = false;
 };
 
-/// Makes the thread the communicator's replica, or none; returns the communicator that it had.
+/// Sets the thread's communicator, or none; returns the previous one.
 inline Communicator* exchange_communicator(Communicator* c) {
   thread_state.replica = c ? c->number() : 0;
   return std::exchange(thread_state.communicator, c);
 }
 
-/// For a scope, the thread is the communicator's replica.
+/// Sets the thread's communicator for a scope.
 struct CommunicatorScope {
   explicit CommunicatorScope(Communicator* c) : before(exchange_communicator(c)) {}
   ~CommunicatorScope() { exchange_communicator(before); }

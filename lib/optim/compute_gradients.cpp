@@ -1,5 +1,5 @@
-// From a loss to gradients and a step. In: a function to run under a tape, or what a tape has recorded. Out:
-// a gradient or none for each variable.
+// From a loss to gradients and a step. In: a function to run under a tape, or a tape and a loss. Out: a
+// gradient or none for each variable.
 #include "core/format.h"
 #include "core/thread_state.h"
 #include "optim/communicator.h"
@@ -38,8 +38,7 @@ void check_loss(const Tensor& loss, const LossOptions& options) {
         loss.spec());
 }
 
-// What a replica's loss is multiplied by is a factor of its output gradient, so that the loss itself stays
-// what it is.
+// The factor of a replica's loss is applied to the output gradient, so that the loss itself is unchanged.
 Gradient output_gradient_of(const Tensor& loss, const LossOptions& options) {
   const double factor = thread_state.communicator ? thread_state.communicator->scale_loss() : 1;
   if (factor == 1) return options.output_gradient;
@@ -47,7 +46,7 @@ Gradient output_gradient_of(const Tensor& loss, const LossOptions& options) {
                                            : full_like(loss, factor);
 }
 
-/// Where the gradients go.
+/// Whether the gradients are for the caller or for a step.
 enum class To { caller, step };
 
 Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossOptions& options, To to) {

@@ -1,4 +1,4 @@
-// Gradients to gradients, through the dense tensor or the values of rows that occur once.
+// Transforms gradients by their dense tensor, or by the values of slices after duplicates were summed.
 #include "tapedeck/gradient_transform.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace tapedeck {
 namespace {
 
-// f(values, indices) of a gradient's elements; indices are undefined for a dense one.
+// Replaces a gradient's values by f(values, indices); indices are undefined for a dense gradient.
 template <class F> Gradient of_elements(const Gradient& g, const F& f) {
   if (!g.defined()) return {};
   if (g.is_dense()) return f(g.tensor(), Tensor());
@@ -26,7 +26,7 @@ Gradient scaled(const Gradient& g, double factor) {
   });
 }
 
-// Of large elements, whose squares the dtype does not have, through their parts of the largest.
+// If the squares overflow, divides all elements by the largest first.
 double norm_of(const Tensor& x) {
   const double norm = euclidean_norm(x).item();
   if (!std::isinf(norm)) return norm;

@@ -1,14 +1,15 @@
-// The f32 copies of variables of f16 and bf16, which steps change in their place.
+// Masters: the f32 copies of f16 and bf16 variables, which steps change instead of these.
 #pragma once
 #include "tapedeck/gradient.h"
 
 namespace tapedeck {
 
-/// An element of the master that does not round to the variable's value becomes this: somebody has set it.
+/// Sets each element of the master that does not round to the variable's value to that value: the variable
+/// was assigned since.
 void follow(Tensor& master, const Tensor& value) noexcept;
-/// x, in f32 where it is of f16 or bf16, whose range is small and whose sums lose terms.
+/// Converts f16 and bf16, whose range is small and whose sums lose terms, to f32; returns other x unchanged.
 Tensor in_f32(const Tensor& x);
-/// A gradient, dense or sparse, with these numbers for its own.
+/// A dense or sparse gradient like g, with `numbers` for its values.
 Gradient with_numbers(const Gradient& g, const Tensor& numbers);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// Moving averages: values come in, variables that follow them slowly go out.
+// Moving averages. In: values. Out: variables that follow them slowly.
 #include "tapedeck/moving_average.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ double checked(double decay) {
   return decay;
 }
 
-// In the type that ops compute in: a half would lose what it moves by.
+// In the type that ops compute in, since a half would lose small changes.
 Tensor to_average(const Tensor& value) { return astype(value, computed_in(value.dtype())); }
 
 Tensor moved(const Tensor& average, const Tensor& value, double decay) {

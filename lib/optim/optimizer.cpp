@@ -1,5 +1,5 @@
-// The public face of optimizers: rules and hyperparameters by name, and pairs of gradients and variables on
-// their way to a step.
+// The public functions of optimizers: rules and hyperparameters by name, and the path of gradients and
+// variables to a step.
 #include "tapedeck/optimizer.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// In: pairs whose gradients a recording knows. Out: an action of their tensors.
+// In: pairs whose gradients were recorded. Out: an action of their tensors.
 #include "optim/recorded.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ std::vector<Tensor> tensors_of(std::span<const GradientAndVariable> pairs) {
   return all;
 }
 
-// The pairs with other tensors in the places of those of tensors_of.
+// Replaces the tensors of the pairs, which are in the order of tensors_of.
 void replace(std::vector<GradientAndVariable>& pairs, std::span<const Tensor> by, bool copied) {
   auto next = by.begin();
   const auto take = [&] { return copied ? copy_of(*next++) : *next++; };

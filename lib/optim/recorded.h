@@ -1,4 +1,4 @@
-// What has a state on the host, such as an optimizer, in a function that is recorded.
+// Actions for objects with state on the host, such as an optimizer, in a function that is recorded.
 #pragma once
 #include <functional>
 
@@ -9,22 +9,22 @@ namespace tapedeck {
 
 using PairsAction = std::function<void(std::span<const GradientAndVariable>)>;
 
-/// What is called now and in every replay, and the object that it refers to. A replay throws TraceError where
-/// that is gone, or has been moved.
+/// The name of an action, and the lifetime of the object that it refers to. A replay throws TraceError if
+/// this object has been destroyed or moved.
 struct Actor {
   std::string_view name;
   std::weak_ptr<const void> lifetime;
 };
 
-/// Calls f with these tensors now, and in every replay with those that then have their places.
+/// Calls f with these tensors now, and in every replay with the tensors that replace them there.
 void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f);
-/// The same for an f that returns tensors.
+/// As act, but f returns tensors.
 std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f);
-/// Calls f with these pairs now, and in every replay with the gradients that it then has. keeps, asked each
-/// time: whether f may keep tensors of these gradients.
+/// Calls f with these pairs now, and in every replay with the gradients of that replay. `keeps` is called
+/// each time, and returns whether f may keep tensors of these gradients.
 void act(const Actor& actor, std::span<const GradientAndVariable> pairs, std::function<bool()> keeps,
          PairsAction f);
-/// Throws TraceError while a function is recorded: a replay would not read or change this again.
+/// Throws TraceError while a function is recorded: a replay would not read or change this number again.
 void refuse_in_recording(std::string_view name, std::string_view number);
 
 }   // namespace tapedeck

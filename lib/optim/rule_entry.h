@@ -1,5 +1,5 @@
-// What an entry of the table of update rules is made of: the hyperparameters, with defaults from an
-// optimizer's options, and the formulas.
+// Helpers that build an entry of the table of update rules from hyperparameters, whose defaults come from an
+// optimizer's options, and formulas.
 #pragma once
 #include <algorithm>
 
@@ -9,8 +9,8 @@
 
 namespace tapedeck {
 
-/// A hyperparameter as rules have it in common. Get()(options) is its value there: the default, or what a
-/// user sets.
+/// A hyperparameter that several rules share. Get()(options) is its value in an optimizer's options: the
+/// default, or the value that the user has set.
 template <class Get> struct Known : HyperparameterSpec {
   constexpr Known in(Domain other) const {
     Known k = *this;
@@ -28,7 +28,7 @@ template <class Get> constexpr Known<Get> known(std::string_view name, Domain do
   return {{name, kRequired, domain}};
 }
 
-/// The same of a rule with these options.
+/// A hyperparameter of a rule with one type of options.
 struct Field : HyperparameterSpec {
   Scheduled (*get)(const void* options);
 };
@@ -44,7 +44,7 @@ template <class Options, class Get> constexpr Field field(const Known<Get>& k) {
           }};
 }
 
-/// Options with their defaults; kRequired where the learning rate has none.
+/// Options with their defaults; the learning rate is kRequired if it has none.
 template <class Options> Options default_options() {
   if constexpr (requires { Options{}; })
     return Options{};
@@ -58,8 +58,8 @@ template <template <class> class Names, class Options> struct Fields {
   bool (*is_for)(const void* options) = nullptr;
   Options (*defaults)() = default_options<Options>;
 
-  /// Those of a variant of an earlier rule: it is for options of which Holds()(options) is true, and has
-  /// these defaults.
+  /// The hyperparameters of a variant of an earlier rule. It is used for options for which Holds()(options)
+  /// is true, and has these defaults.
   template <class Holds, class Defaults> constexpr Fields when(Holds, Defaults made) const {
     return {all, [](const void* o) -> bool { return Holds()(*static_cast<const Options*>(o)); }, made};
   }
@@ -70,7 +70,7 @@ constexpr Fields<Names, Options> fields(const Known<Get>&... k) {
   return {{field<Options>(k)...}};
 }
 
-/// Numbers that the optimizer keeps, and how they change after a step.
+/// Numbers that the optimizer keeps, and the function that updates them after a step.
 struct KeptScalars {
   ScalarSpec specs[kMaxScalars] = {};
   void (*finish)(Step& step) noexcept = nullptr;
@@ -100,8 +100,8 @@ class RuleTable {
  public:
   std::span<const RuleEntry> entries() const { return entries_; }
 
-  /// `prepare` is a lambda (h, step), called once a step. What it makes of h, the hyperparameters under their
-  /// names, is what formulas get; it may choose other rows in `step`.
+  /// `prepare` is a lambda (h, step), called once a step. It may change h, the hyperparameters by name,
+  /// before formulas get it, and choose other rows in `step`.
   template <template <class> class Names, class Options, class Prepare>
   void add(std::string_view name, std::initializer_list<SlotSpec> slots,
            const Fields<Names, Options>& hyperparameters, const KeptScalars& scalars, std::string_view doc,

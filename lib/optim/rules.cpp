@@ -1,5 +1,5 @@
 // The library's update rules. A formula gets batches of a variable x, of its slots and of the gradient g, and
-// h: the hyperparameters by name, behind them constants that the rule's prepare computes once a step.
+// h: the hyperparameters by name, followed by constants that the rule's prepare computes once a step.
 #include "core/format.h"
 #include "kernels/simd/sleef.h"
 #include "optim/rule_entry.h"
@@ -7,7 +7,7 @@
 #include "tapedeck/keras.h"
 
 namespace tapedeck {
-namespace update_rules {   // since hyperparameters and optimizers have the same names
+namespace update_rules {   // since names of hyperparameters and of optimizers collide
 namespace {
 
 using namespace domains;
@@ -38,7 +38,7 @@ V proximal(const V& p, const std::type_identity_t<V>& l1, const std::type_identi
   return sign(p) * maximum(xsimd::abs(p) - l1, V(0)) / l2;
 }
 
-// For rules whose formula takes the hyperparameters as they are.
+// For rules whose formula uses the hyperparameters unchanged.
 constexpr auto as_given = [](auto&, Step&) {};
 
 // All hyperparameters: name, domain, member of the option structs.
@@ -72,7 +72,7 @@ constexpr auto kPower =
     known("learning_rate_power", not_positive, [](auto& o) { return o.learning_rate_power; });
 constexpr auto kL2Shrinkage = known("l2_shrinkage", not_negative, [](auto& o) { return o.l2_shrinkage; });
 constexpr auto kBeta = known("beta", not_negative, [](auto& o) { return o.beta; });
-// Steps before this one, or -1: those of the optimizer.
+// The number of steps before this one, or -1 for the optimizer's own count.
 constexpr Domain count_or_none = {"a whole number of 0 or more, or -1 for the optimizer's own count",
                                   [](double h) { return h >= -1 && h < 0x1p53 && h == std::floor(h); }};
 constexpr auto kGlobalStep = known("global_step", count_or_none, [](auto& o) -> Scheduled {
@@ -80,7 +80,8 @@ constexpr auto kGlobalStep = known("global_step", count_or_none, [](auto& o) -> 
   return [v = *o.global_step] { return v.cell().value.item(); };
 });
 
-// Slots that begin as the i-th hyperparameter, and such as there are where that is not 0.
+// begins_as<i>: the initial value of the slot is hyperparameter i. is_set<i>: the slot exists if
+// hyperparameter i is not 0.
 template <std::size_t i> constexpr auto begins_as = [](const Tensor& value, const Hyperparameters& h) {
   return full_like(value, h[i]);
 };
@@ -116,7 +117,7 @@ template <class T> struct AdamW : Adam<T> { T weight_decay, lazy, keep, over_roo
 template <class T> struct Nadam : Adam<T> { T rate_of_g, rate_of_m, over_root_of_v; };
 template <class T> struct Lamb : Adam<T> { T weight_decay, over_m, over_root_of_v, trust; };
 
-// beta1ᵗ and beta2ᵗ in step t. Rules without the second do not keep it.
+// beta1ᵗ and beta2ᵗ in step t. Rules without beta2 do not keep its power.
 double power1(const Step& s) { return s.scalars[0]; }
 double power2(const Step& s) { return s.scalars[1]; }
 constexpr auto next_powers = [](Step& s) noexcept {
@@ -128,7 +129,7 @@ constexpr ScalarSpec kPower1 = {"beta1_power", [](auto&h) { return with_names<Ad
                      kPower2 = {"beta2_power", [](auto&h) { return with_names<Adam<double>>(h).beta2; }};
 constexpr KeptScalars kPowers = {{kPower1, kPower2}, next_powers};
 
-// m / (1 - beta1ᵗ), by the learning rate.
+// Divides m by 1 - beta1ᵗ, as a factor of the learning rate.
 constexpr auto correct_rate = [](auto& h, Step& s) { h.rate /= 1 - power1(s); };
 
 constexpr auto adam = [](auto& x, auto& m, auto& v, auto g, auto& h) {
@@ -456,7 +457,7 @@ void add_lamb_and_lion(RuleTable& t) {
         }));
 }
 
-// In the order in which Optimizer::rules has them. Not destroyed, since optimizers refer to it.
+// In the order of Optimizer::rules. Not destroyed, since optimizers refer to it.
 std::span<const RuleEntry> table() {
   static const RuleTable& rules = []() -> RuleTable& {
     RuleTable& all = *new RuleTable;

@@ -12,17 +12,17 @@ namespace tapedeck {
 struct RuleEntry {
   UpdateRule rule;
   const std::type_info* options;
-  bool (*is_for)(const void* options);   // null: all that no later rule of these options is for
-  Scheduled (*get[kMaxHyperparameters])(const void* options) = {};   // hyperparameters out of options
+  bool (*is_for)(const void* options);   // null: for all options of this type that no later rule is for
+  Scheduled (*get[kMaxHyperparameters])(const void* options) = {};   // read the hyperparameters from options
 };
 
 std::span<const RuleEntry> rule_entries();
 /// Throws ArgumentError for a name that is not in the table.
 const UpdateRule& find_rule(std::string_view name);
-/// The entry for options of this type. Throws InternalError where there is none.
+/// The entry for options of this type. Throws InternalError if there is none.
 const RuleEntry& find_entry(const std::type_info& type, const void* options);
 
-/// The entries of a list up to the first without a name.
+/// The entries of a list before the first one without a name.
 template <class Entry, std::size_t n> std::span<const Entry> named(const Entry (&list)[n]) {
   std::size_t count = 0;
   while (count < n && !list[count].name.empty())
@@ -30,7 +30,7 @@ template <class Entry, std::size_t n> std::span<const Entry> named(const Entry (
   return {list, count};
 }
 
-/// Where this name is in such a list; its length where it is not.
+/// The index of a name in such a list; the length of the list if it is missing.
 template <class Entry> std::size_t index_of(std::span<const Entry> list, std::string_view name) {
   std::size_t i = 0;
   while (i < list.size() && list[i].name != name)
@@ -38,7 +38,7 @@ template <class Entry> std::size_t index_of(std::span<const Entry> list, std::st
   return i;
 }
 
-/// "a, b, c": names of what there is.
+/// The names of the entries of a list: "a, b, c".
 template <class List> std::string listed(const List& list) {
   std::string names;
   for (const auto& entry : list)
@@ -46,7 +46,7 @@ template <class List> std::string listed(const List& list) {
   return names;
 }
 
-/// Whether the rule changes variables of this type.
+/// Whether the rule supports variables of this dtype.
 inline bool takes(const UpdateRule& rule, DType t) {
   if (is_half(t)) t = DType::f32;
   if (!rule.by_rows()) return rule.takes(t);

@@ -38,7 +38,7 @@ double over(std::int64_t step, std::int64_t steps) {
   return static_cast<double>(step) / static_cast<double>(steps);
 }
 
-// f(t) of the decay's time.
+// The schedule f(d, t), where t is step / d.steps, rounded down if d.staircase is set.
 template <class F> Schedule decay(std::string_view name, const Decay& d, F f) {
   check_steps(name, d.steps);
   check_finite(name, {{"initial", d.initial}, {"rate", d.rate}});
@@ -52,14 +52,14 @@ double half_wave(double t, double end) {
   return (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * t)) + end;
 }
 
-// Periods of the lengths 1, q, q², …, one behind the other: which one t lies in, from 0 on, and where, as a
-// part of it.
+// For consecutive periods of the lengths 1, q, q², …: the index of the period that contains t, and the
+// fraction of it that has passed.
 struct Period {
   double number, t;
 };
 Period period_of(double t, double q_minus_1) {
   if (q_minus_1 == 0) return {std::floor(t), t - std::floor(t)};
-  constexpr double kRounding = 1e-12;   // so that a period begins where it should
+  constexpr double kRounding = 1e-12;   // tolerates rounding at the beginning of a period
   const double log_q = std::log1p(q_minus_1), n = std::log1p(t * q_minus_1) / log_q,
                number = std::floor(n + kRounding * (1 + n)), begin = std::expm1(number * log_q) / q_minus_1;
   return {number, std::clamp((t - begin) / std::exp(number * log_q), 0.0, 1.0)};

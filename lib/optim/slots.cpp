@@ -1,4 +1,4 @@
-// Slots. In: an update rule and variables. Out: the tensors that the rule keeps beside each variable.
+// Slots. In: an update rule and variables. Out: the tensors that the rule keeps for each variable.
 #include "optim/slots.h"
 
 #include <algorithm>

@@ -8,15 +8,15 @@
 
 namespace tapedeck {
 
-/// Behind the slots of the rule: the value in f32 of a variable of f16 or bf16, which gets it rounded. Small
-/// steps add up in it.
+/// The index of the master, which follows the slots of the rule: the f32 value of an f16 or bf16 variable, to
+/// which it is rounded after each step, so that small steps accumulate.
 inline constexpr std::size_t kMaster = kMaxSlots;
 inline constexpr std::string_view kMasterName = "master";
-/// A variable's slots, by their place in the rule's list; undefined where there is none. Those of a variable
-/// of f16 or bf16 belong to its master.
+/// A variable's slots, by their index in the rule's list; undefined if missing. The slots of an f16 or bf16
+/// variable belong to its master.
 using Slots = std::array<Tensor, kMaxSlots + 1>;
 
-/// Which slots an optimizer with these hyperparameters has.
+/// Which slots of the rule an optimizer with these hyperparameters uses.
 std::array<bool, kMaxSlots> present_slots(const UpdateRule& rule, const Hyperparameters& h);
 
 class SlotTable {
@@ -25,27 +25,28 @@ class SlotTable {
     std::uint64_t variable;   // its id
     std::weak_ptr<detail::VariableCell> cell;
     Slots values;
-    std::array<std::uint64_t, kMaxSlots + 1> restored = {};   // under which id
+    std::array<std::uint64_t, kMaxSlots + 1> restored = {};   // restore ids, see restore()
   };
 
-  /// Null where the variable has none. Valid until the next call of another function.
+  /// Null if the variable has none. Valid until the next call of another function.
   Slots* find(std::uint64_t variable);
-  /// Makes room for n variables to be put without throwing.
+  /// Reserves memory, so that put() cannot throw for n more variables.
   void reserve(std::size_t n) { entries_.reserve(entries_.size() + n); }
   void put(detail::VariableCell& cell, Slots slots) noexcept { entry(cell).values = std::move(slots); }
-  /// A slot from a checkpoint, unless there is one of a higher id. Throws where there is no memory.
+  /// Sets a slot from a checkpoint, unless it was restored under a higher id. Throws if there is no memory.
   void restore(detail::VariableCell& cell, std::size_t slot, const Tensor& value, std::uint64_t restore_id);
-  /// Forgets variables that have ended.
+  /// Removes the entries of variables that no longer exist.
   void drop_ended() noexcept;
-  /// Ascending by variable.
+  /// In ascending order of variable ids.
   std::span<const Entry> entries() const { return entries_; }
 
  private:
   std::vector<Entry>::iterator place_of(std::uint64_t variable);
-  Entry& entry(detail::VariableCell& cell);   // there, or made
+  Entry& entry(detail::VariableCell& cell);   // inserts one if there is none
 
   std::vector<Entry> entries_;
-  std::size_t next_ = 0;   // behind what was found last: variables come in their order from step to step
+  std::size_t next_ =
+      0;   // the index after the entry found last: each step visits the variables in the same order
 };
 
 }   // namespace tapedeck

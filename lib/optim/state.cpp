@@ -1,4 +1,4 @@
-// What an optimizer keeps, by name: to look at, to save, and to set from elsewhere.
+// The state of an optimizer, by name: to read, to save, and to restore.
 #include <algorithm>
 
 #include "core/format.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kIterations = "iterations";
 
-// The place of a scalar in the rule's list; behind that of "iterations".
+// The index of a scalar in the rule's list; kMaxScalars for "iterations".
 std::size_t find_scalar(const UpdateRule& rule, std::string_view name) {
   const std::span<const ScalarSpec> specs = named(rule.scalars);
   const std::size_t i = index_of(specs, name);

@@ -1,6 +1,6 @@
-// A step: all is checked, then all memory is found, and then variables and slots change. Where a user's
-// function runs in it, a constraint or a rule of tensors, the step is first tried on copies: what that throws
-// leaves everything as it was.
+// A step: first everything is checked, then all memory is allocated, then variables and slots change. If a
+// user's function takes part, as a constraint or a rule of tensors, the step first runs on copies, so that
+// everything is unchanged if the function throws.
 #include "optim/step.h"
 
 #include "core/cast.h"
@@ -14,7 +14,7 @@
 namespace tapedeck {
 namespace {
 
-// Memory that nobody else sees, under a new id.
+// Gives x a new id, and memory without another owner.
 void make_own(Tensor& x) {
   if (x.unique())
     renew(x);
@@ -44,8 +44,8 @@ Tensor constrained(const detail::VariableCell& cell, const Tensor& value) {
 
 }   // namespace
 
-// Slots with the initial values of those that are missing. What a rule's own function gives may be shared
-// with anything.
+// Adds the missing slots, with their initial values. A tensor that a rule's own function returns may be
+// shared.
 Slots Optimizer::State::complete(Slots slots, const Tensor& variable, const Hyperparameters& h) const {
   if (is_half(variable.dtype()) && !slots[kMaster].defined()) slots[kMaster] = cast(variable, DType::f32);
   const Tensor& value = is_half(variable.dtype()) ? slots[kMaster] : variable;
@@ -95,7 +95,7 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
 void Optimizer::State::try_step(std::span<Update> all, std::size_t i, const Step& s) {
   Update& u = all[i];
   const detail::VariableCell& cell = u.cell();
-  const Update* earlier = nullptr;   // of the same variable
+  const Update* earlier = nullptr;   // the latest one of the same variable
   for (const Update& e : all.first(i))
     if (*e.variable == *u.variable) earlier = &e;
   Tensor value = earlier ? earlier->value : cell.value;
@@ -161,7 +161,7 @@ void Optimizer::State::run(Update& u, const Step& s) noexcept {
   cast(own[kMaster], cell.value);
 }
 
-// All that a step needs of memory and of the user's code.
+// Allocates all memory that a step needs, and runs all code of the user's.
 void Optimizer::State::prepare_updates(std::span<Update> all, const Step& s) {
   slots.drop_ended();
   if (!pending.empty())
@@ -180,7 +180,7 @@ void Optimizer::State::prepare_updates(std::span<Update> all, const Step& s) {
     else
       find_slots(all[i], s.h);
   }
-  // From here on no code of the user's runs that could hold a tensor, so what is held by nobody else stays
+  // From here on no code of the user's runs that could copy a tensor, so that uniquely owned tensors remain
   // so.
   for (Update& u : all)
     if (!needs_trial(u)) find_memory(u);

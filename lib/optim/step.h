@@ -8,16 +8,16 @@
 
 namespace tapedeck {
 
-/// A variable's part of a step.
+/// The update of one variable in a step.
 struct Update {
   const Gradient* gradient;
   const Variable* variable;
-  std::optional<kernels::RowOrder> order = {};   // of a sparse gradient
-  /// The variable's slots where its rule is to begin with new ones, or as a trial step leaves them.
+  std::optional<kernels::RowOrder> order = {};   // of a sparse gradient; else none
+  /// New slots, if the rule has none for the variable yet; or the slots that result from a trial step.
   std::optional<Slots> slots = {};
-  /// The numbers of a gradient of f16 or bf16, in f32.
+  /// The values of an f16 or bf16 gradient, in f32.
   Tensor numbers = {};
-  /// Memory for the new value, where others hold the old one; or the outcome of a trial step.
+  /// Memory for the new value, if the old one is shared; or the value that results from a trial step.
   Tensor value = {};
 
   detail::VariableCell& cell() const { return variable->cell(); }
@@ -28,7 +28,7 @@ struct Update {
   }
 };
 
-/// A slot's value for a variable of which only the name is known.
+/// The value of a slot that was restored before its variable exists; `variable` is the name.
 struct PendingSlot {
   std::string variable;
   std::size_t slot;
@@ -39,27 +39,28 @@ struct PendingSlot {
 struct Optimizer::State {
   const UpdateRule& rule;
   std::vector<Scheduled> hyperparameters;
-  std::array<bool, kMaxSlots> present = {};   // slots
+  std::array<bool, kMaxSlots> present = {};   // which slots the optimizer uses
   std::int64_t iterations = 0;
   Scalars scalars = {};
-  std::array<std::uint64_t, kMaxScalars + 1> restored = {};   // ids of scalars, and of iterations
+  std::array<std::uint64_t, kMaxScalars + 1> restored =
+      {};   // restore ids of the scalars, then of iterations
   SlotTable slots = {};
   std::vector<PendingSlot> pending = {};
-  std::deque<GradientTransform> transforms = {};   // of which one may add another
+  std::deque<GradientTransform> transforms = {};   // a deque, since one may add another while it runs
   std::vector<Update> updates = {};                // kept between steps for its memory
 
   State(const UpdateRule& r, std::span<const Hyperparameter> given);
 
   /// A step with transformed gradients. Throws before anything changes.
   void apply(std::vector<Update> updates, const std::optional<Variable>& global_step);
-  /// The same for one of many replicas, which all do so.
+  /// The step of one of several replicas; all of them must call this.
   void apply_together(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step);
   void step(std::span<Update> updates, const std::optional<Variable>& global_step);
-  /// As the next step has them. Throws for a value of a schedule that is in no domain.
+  /// The hyperparameters of the next step. Throws if the value of a schedule is outside its domain.
   Hyperparameters values() const;
-  /// The place of a slot that there is. Throws ArgumentError for another name.
+  /// The index of a slot that the optimizer uses. Throws ArgumentError for another name.
   std::size_t find_slot(std::string_view name) const;
-  /// Moves what was restored under a variable's name into its slots. Throws for what does not fit.
+  /// Moves the values restored under the variable's name into its slots. Throws if one does not fit.
   void adopt(detail::VariableCell& cell);
 
  private:
@@ -71,7 +72,7 @@ struct Optimizer::State {
   void find_slots(Update& u, const Hyperparameters& h);
   void find_memory(Update& u);
   void run(Update& u, const Step& s) noexcept;
-  /// Whether the step is first taken on copies, since code of the user's may throw in it.
+  /// Whether the step is first run on copies, since the user's code in it may throw.
   bool needs_trial(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
 };
 
@@ -80,13 +81,13 @@ inline std::string_view name_of_slot(const UpdateRule& rule, std::size_t i) {
   return i == kMaster ? kMasterName : rule.slots[i].name;
 }
 
-/// Throws where the gradient, which is not none, cannot be one of the variable. The message begins with the
+/// Throws if the gradient, which must be defined, does not fit the variable. The message begins with the
 /// caller.
 void check(const UpdateRule& rule, const Gradient& g, const Variable& v,
            std::string_view caller = "apply_gradients");
-/// Throws where the rows that a rule's prepare has chosen do not take the variable's dtype.
+/// Throws if the rows that a rule's prepare has chosen do not support the variable's dtype.
 void check_rows(const UpdateRule& rule, const Step& s, const Variable& v);
-/// Throws where value cannot be the i-th slot of the variable.
+/// Throws if value does not fit slot i of the variable.
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell, const Tensor& value);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// Gradients on their way from several losses, or a scaled one, to a step.
+// Gradients of several losses, or of a scaled loss, up to a step.
 #include "tapedeck/training.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool finite(const Gradient& g) {   // ∞ · 0 is NaN
 
 constexpr std::array<std::string_view, 4> kSumSlots = {"indices", "place", "sum", "values"};
 
-// The slots of one variable; undefined where there is none.
+// The slots of one variable; undefined if missing.
 struct SavedSum {
   Variable variable;
   Tensor indices = {}, place = {}, sum = {}, values = {};
@@ -243,7 +243,7 @@ bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
   bool is_finite = std::all_of(pairs.begin(), pairs.end(),
                                [](const GradientAndVariable& p) { return finite(p.gradient); });
   if (Communicator* const all = thread_state.communicator) {
-    // A step is taken by all replicas or by none.
+    // Either all replicas take a step, or none does.
     const Tensor infinite = tensor(is_finite ? 0 : 1);
     const auto then = [this](const Tensor& sum) { count_step(sum.item() == 0); };
     is_finite = all->sum(infinite, {"loss_scale", "LossScale", this, then}).item() == 0;
@@ -302,7 +302,7 @@ Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOpt
     if (!unscale(unscaled)) return;
     try {
       optimizer.apply_gradients(unscaled, global_step);
-    } catch (...) {   // among replicas others may have counted since
+    } catch (...) {   // other replicas may have counted meanwhile
       if (!thread_state.communicator) *this = before;
       throw;
     }

@@ -1,5 +1,5 @@
-// From a variable and its gradient to rows: pieces of a dense one; of a sparse one the rows that it names,
-// each with the sum of its values, and what lies between them.
+// Splits a variable and its gradient into rows. Dense: pieces. Sparse: the rows that the gradient names, each
+// with the sum of its values, and the rows between them.
 #include "optim/update_rows.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ UpdateRow<T> part_of(const UpdateRow<T>& row, std::int64_t first, std::int64_t n
   return part;
 }
 
-// A sparse gradient beside its variable; whole is all of that.
+// A sparse gradient with its variable; `whole` is all rows.
 template <class T> class NamedRows {
  public:
   NamedRows(const UpdateRow<T>& whole, const Tensor& x, const StepGradient& g)
@@ -66,7 +66,7 @@ template <class T> class NamedRows {
     const std::int64_t* starts = order_.starts.data() + r;
     const std::int64_t *place = order_.places.data() + starts[0], *end = order_.places.data() + starts[1];
     if (end - place == 1) return f(part_of(whole_, first, width_, values_ + *place * width_));
-    constexpr std::int64_t most = 1024;   // elements that are added up in one go
+    constexpr std::int64_t most = 1024;   // the most elements summed at a time
     alignas(64) T sum[most];
     for (std::int64_t i = 0; i < width_; i += most) {
       const std::int64_t n = std::min(most, width_ - i);

@@ -15,14 +15,15 @@ struct StepGradient {
   const kernels::RowOrder* order = nullptr;
 };
 
-/// Changes x and the slots, which allocates nothing. Sparse: rows that are not named by `others`, or not at
-/// all.
+/// Changes x and the slots, without allocating. If the gradient is sparse, rows that it does not name are
+/// changed by `others`, or not at all.
 void update_rows(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step);
-/// Runs a measure on what `update_rows` would change, in pieces that depend on sizes alone.
+/// Runs a measure on the rows that `update_rows` would change, in pieces that depend on sizes alone.
 RowSums measure_rows(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g,
                      const Step& step);
 
-/// A number of the step. It is computed with in f64, and becomes a batch of the variable's dtype beside one.
+/// A coefficient of the step. Numbers are combined in f64; combined with a batch, a number becomes a batch of
+/// the variable's dtype.
 struct Number {
   double value;
 
@@ -48,8 +49,8 @@ template <class T> struct First {
   void store(T* p, const kernels::Batch<T>& b) const { kernels::store_first(b, p, n); }
 };
 
-/// The loop of a formula F over a row, with these slots by their place in the rule's list. Names<Number> is
-/// what the step's coefficients are called.
+/// The loop of a formula F over a row, with these slots, by index in the rule's list. Names<Number> has a
+/// member for each coefficient of the step.
 template <template <class> class Names, class F, std::size_t... slots> struct RowLoop {
   template <class T> static void run(const UpdateRow<T>& row) {
     loop<T>(row, [row](std::int64_t i, auto part) { return part.load(row.g + i); });
@@ -95,13 +96,13 @@ template <template <class> class Names, std::size_t... slots, class F> constexpr
   using Loop = RowLoop<Names, F, slots...>;
   return {Loop::template run<float>, Loop::template run<double>};
 }
-/// The same, also for rows without a gradient.
+/// As rows, but also for rows without a gradient, which is then 0.
 template <template <class> class Names, std::size_t... slots, class F> constexpr RowUpdate rows_or_zeros(F) {
   using Loop = RowLoop<Names, F, slots...>;
   return {Loop::template run_or_zeros<float>, Loop::template run_or_zeros<double>};
 }
-/// Of a formula (x, slots…, g, h, sums) that adds to the batches sums[0] and sums[1], and 0 for elements that
-/// are 0 with slots of 0.
+/// The measure by a formula (x, slots…, g, h, sums), which adds to the batches sums[0] and sums[1]; for
+/// elements that are 0 and have slots of 0 it must add 0.
 template <template <class> class Names, std::size_t... slots, class F> constexpr RowMeasure measured(F) {
   using Loop = RowLoop<Names, F, slots...>;
   return {Loop::template measure<float>, Loop::template measure<double>};
