@@ -1,6 +1,6 @@
-// The memory of tensors, for kernels and for what moves whole buffers; test/doors.sh lists these files. A
-// recording does not hear of what is read here: a kernel runs again in each replay, other code does not, and
-// reads numbers by HostView.
+// The memory of tensors, for kernels and for code that moves whole buffers; test/doors.sh lists these files.
+// Reads of this memory are not recorded: kernels run again in each replay; other code does not, and must read
+// numbers by HostView.
 #pragma once
 #include <span>
 

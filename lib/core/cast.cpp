@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kCastGrain = 1 << 16;   // least elements per thread
 
-// Whole vectors of f16 and bf16: the number of elements done, which is n with those of AVX-512.
+// Converts whole vectors of f16 and bf16; returns the number of elements converted, which is n with AVX-512.
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 __mmask16 first_lanes(std::int64_t n) { return static_cast<__mmask16>((1U << n) - 1); }
 template <__m512 wide(__m256i)> std::int64_t widen_vectors(const Half* x, float* y, std::int64_t n) {
@@ -80,7 +80,7 @@ std::int64_t narrow_f16(const float*, Half*, std::int64_t) { return 0; }
 std::int64_t narrow_bf16(const float*, Half*, std::int64_t) { return 0; }
 #endif
 
-// All pairs of what ops compute in and u64 with all dtypes.
+// Converts from a dtype that ops compute in, or u64, to any dtype.
 void convert_from_computed(DType from, const void* x, DType to, void* y, std::int64_t n) {
   const auto run = [&]<class From>(From) {
     visit_stored(to, [&]<class To>(To) {

@@ -14,7 +14,7 @@ namespace tapedeck {
 namespace detail {
 
 /// v as a float whose last bit is odd where it is not v itself ("round to odd"): rounding it once more, to
-/// fewer bits, gives what rounding v itself gives.
+/// fewer bits, yields the same as rounding v itself.
 constexpr float to_odd(double v) {
   const auto f = static_cast<float>(v);
   if (f == v || v != v) return f;
@@ -23,9 +23,9 @@ constexpr float to_odd(double v) {
   if ((f < 0 ? -f : f) > size) --bits;   // towards zero
   return std::bit_cast<float>(bits | 1);
 }
-/// The same of an integer, in f64.
+/// Rounds an integer to f64 in the same way.
 template <std::integral T> constexpr double to_odd(T v) {
-  constexpr std::uint64_t kLost = (1u << 11) - 1;   // the bits that 64 have more than f64
+  constexpr std::uint64_t kLost = (1u << 11) - 1;   // the bits of 64 beyond the 53 of f64
   const std::uint64_t bits = static_cast<std::uint64_t>(v), size = v < 0 ? 0 - bits : bits;
   const bool exact = size >> 53 == 0 || (size & kLost) == 0;
   const auto d = static_cast<double>(exact ? size : (size & ~kLost) | (kLost + 1));
@@ -34,7 +34,7 @@ template <std::integral T> constexpr double to_odd(T v) {
 
 }   // namespace detail
 
-/// Complex to real takes the real part. Floating point to integer truncates and saturates; NaN becomes 0. To
+/// Complex to real keeps the real part. Floating point to integer truncates and saturates; NaN becomes 0. To
 /// bool: whether the value is nonzero; for complex numbers, whether either part is. To f16 and bf16: rounded
 /// once.
 template <class To, class From> constexpr To convert(From v) {

@@ -1,4 +1,4 @@
-// Tensors of given values.
+// Creates tensors from given values.
 #include "tapedeck/creation.h"
 
 #include <algorithm>

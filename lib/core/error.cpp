@@ -1,4 +1,4 @@
-// Warnings: passes each distinct text at most five times to the handler or to standard error.
+// Warnings: each distinct text is passed at most five times to the handler or to standard error.
 #include <cstdio>
 #include <map>
 

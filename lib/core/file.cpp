@@ -17,12 +17,12 @@
 namespace tapedeck {
 namespace {
 
-// Bytes after which write-back is started while writing goes on.
+// The bytes after which write-back is started during writing.
 constexpr std::int64_t kWriteBackBytes = 8 << 20;
 
 // Opens and locks the file, and retries until the name still refers to the locked file: the previous holder
-// of the lock may have moved it. Some file systems have no locks, which is no error; others, EBADF, have none
-// for files that are opened for reading.
+// of the lock may have moved it. Some file systems have no locks, which is not an error; others have none for
+// files that are opened for reading (EBADF).
 int open_locked(const std::string& partial, int flags, mode_t mode = 0) {
   for (;;) {
     const int fd = open_file(partial, O_NOFOLLOW | flags, mode);
@@ -41,8 +41,9 @@ int open_locked(const std::string& partial, int flags, mode_t mode = 0) {
   }
 }
 
-// Removes a temporary file that nobody is writing; false, with errno, if it cannot be removed. What is no
-// regular file stays. The temporary file of a read-only file is read-only, and is opened for reading.
+// Removes a temporary file that nobody is writing; returns false and sets errno if it cannot be removed. Only
+// regular files are removed. The temporary file of a read-only file is read-only, and is therefore opened for
+// reading.
 bool remove_unused(const std::string& partial) {
   int fd = open_locked(partial, O_WRONLY);
   if (fd < 0 && errno == EACCES) fd = open_locked(partial, O_RDONLY);
@@ -56,8 +57,8 @@ bool remove_unused(const std::string& partial) {
   return ok;
 }
 
-// Makes and locks a temporary file. One that is there already may be of another user, or not writable, and is
-// not used again.
+// Creates and locks a temporary file. An existing file is not reused: it may belong to another user, or not
+// be writable.
 int make_partial(const FileName& name, const std::string& partial, mode_t mode) {
   for (;;) {
     const int fd = open_locked(partial, O_WRONLY | O_CREAT | O_EXCL, mode);
@@ -75,7 +76,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// Makes a rename durable by syncing the folder. Some file systems do not support this, which is no error.
+// Makes a rename durable by syncing the folder. Some file systems do not support this, which is not an error.
 bool sync_folder(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -110,14 +111,14 @@ std::string target_of(const FileName& name) {
   name.fail_with_errno("cannot be written");
 }
 
-// The bits of a file's mode that say who may read and write it; none if there is no file.
+// The permission bits of a file's mode; none if there is no file.
 std::optional<mode_t> mode_of(const std::string& path) {
   struct stat s;
   return ::stat(path.c_str(), &s) == 0 ? std::optional(s.st_mode & 0777) : std::nullopt;
 }
 
-// Those who may read or write the file in `target` may do so with the one that replaces it, and nobody else.
-// Some file systems have no modes and owners, which is no error.
+// Copies owner, group and mode of the file in `target` to the file that replaces it, so that no other users
+// may read or write it. Some file systems have no modes and owners, which is not an error.
 void take_access(int fd, const std::string& target) {
   struct stat s;
   if (::stat(target.c_str(), &s) != 0) return;
@@ -126,7 +127,8 @@ void take_access(int fd, const std::string& target) {
   [[maybe_unused]] const bool has_mode = ::fchmod(fd, s.st_mode & (has_group ? 0777 : 0707)) == 0;
 }
 
-// The length of the UTF-8 character that the text begins with; 0 for a control character, and if it is none.
+// The length of the UTF-8 character that the text begins with; 0 for a control character and for invalid
+// bytes.
 std::size_t length_of_character(std::string_view text) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -199,7 +201,7 @@ InputFile::InputFile(FileName name, int fd)
 }
 InputFile::~InputFile() { ::close(fd_); }
 
-// Or closes what is no file.
+// Reads the size of the file. Closes the descriptor, and throws, if it is not a regular file.
 void InputFile::measure() {
   struct stat s;
   const bool known = ::fstat(fd_, &s) == 0;

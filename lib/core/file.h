@@ -6,30 +6,30 @@
 
 namespace tapedeck {
 
-/// A path, and the operation that error messages begin with.
+/// A path, and the name of the operation, with which error messages begin.
 struct FileName {
   std::string_view op;
   std::string path;
 
   /// Throws FileError "op: path: what", printable and not longer than some thousand bytes.
   [[noreturn]] void fail(std::string_view what) const;
-  /// The same, followed by the text of errno.
+  /// Throws the same error, followed by the text of errno.
   [[noreturn]] void fail_with_errno(std::string_view what) const;
-  /// Fails for a path that the system would cut off.
+  /// Throws for a path that the system would truncate.
   void check() const;
 };
 
-/// The system's open, which closes the file in new programs, does not wait, and never takes the number of a
-/// standard stream, where that is closed: what is printed there would be written into the file.
+/// open(2) with O_CLOEXEC, without blocking. Never returns the descriptor of a standard stream that is
+/// closed: text printed there would be written into the file.
 int open_file(const std::string& path, int flags, unsigned mode = 0666);
 
-/// UTF-8 without control characters: these, and bytes that are none, as \xNN.
+/// The text as UTF-8 without control characters: these, and invalid bytes, are written as \xNN.
 std::string printable(std::string_view text);
 
 class InputFile {
  public:
   explicit InputFile(FileName name);
-  /// A file that is open for reading, whatever its path has come to name. The caller still closes `fd`.
+  /// A file that is open for reading, even if its path now names another file. The caller still closes `fd`.
   InputFile(FileName name, int fd);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -48,10 +48,10 @@ class InputFile {
   std::int64_t size_ = 0;
 };
 
-/// Writes to a locked temporary file, the path plus ".partial"; one that a killed process has left is removed
-/// first. commit() syncs it to disk and renames it to the path; without commit() the previous file stays. The
-/// new file has the mode of the one that it replaces, and where the system allows it the owner and group. A
-/// symbolic link is followed, and stays. Fails where the path names a device, a pipe or a folder.
+/// Writes to a locked temporary file, the path plus ".partial"; the one of a killed process is removed first.
+/// commit() syncs it to disk and renames it to the path; without commit() the previous file stays. The new
+/// file has the mode of the file that it replaces, and its owner and group if the system allows it. A
+/// symbolic link is followed, and kept. Throws if the path names a device, a pipe or a folder.
 class OutputFile {
  public:
   explicit OutputFile(FileName name);
@@ -74,7 +74,7 @@ class OutputFile {
   std::int64_t size_ = 0, started_ = 0;   // started_: bytes whose write-back has begun
 };
 
-/// Removes the temporary file of a process that was killed, but none that is being written.
+/// Removes the temporary file of a killed process, but not one that is being written.
 void remove_partial(const std::string& path) noexcept;
 
 }   // namespace tapedeck

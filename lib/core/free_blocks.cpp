@@ -11,7 +11,7 @@ namespace {
 
 using Free = ThreadState::Free;
 
-// The first block of a portion tells of the others.
+// The first block of a portion links to the others and to the next portion.
 struct Portion : Free {
   Portion* next_portion;
   std::uint32_t count;
@@ -20,8 +20,8 @@ struct Portion : Free {
 };
 static_assert(sizeof(Portion) <= sizeof(detail::Block));
 
-// Only the first ones may be less than full, and no two of those in a row would fit into one. So threads that
-// give a few blocks each do not leave as many small portions.
+// Only portions at the front may be less than full, and no two adjacent ones of these would fit into one. So
+// threads that return a few blocks each do not leave many small portions.
 Portion* portions = nullptr;   // guarded by memory_lock
 
 Portion* as_portion(Free* first, Portion* next_portion, std::uint32_t count) noexcept {

@@ -1,12 +1,13 @@
-// Free blocks that lie with no thread: of threads that have ended, and of those that free more tensors than
-// they make. They come in slabs, so they never go back to the system, but to the next thread.
+// Free blocks that belong to no thread: they come from threads that have ended, or that free more tensors
+// than they create. Blocks are parts of slabs, so they are never returned to the system, but reused by other
+// threads.
 #pragma once
 #include "core/thread_state.h"
 
 namespace tapedeck {
 
-/// What a thread gives and takes at once, at most. Both take a time that this bounds, however many blocks
-/// and threads there are.
+/// The most blocks that a thread returns or gets at once. This bounds the time of both, whatever the number
+/// of blocks and threads.
 inline constexpr std::uint32_t kBlockPortion = 256;
 
 struct FreeBlocks {
@@ -16,7 +17,7 @@ struct FreeBlocks {
 
 /// One to kBlockPortion blocks.
 void give_blocks(FreeBlocks blocks) noexcept;
-/// Some blocks, or one; none where there are none.
+/// take_blocks returns a portion, take_block a single block; nothing if there are no free blocks.
 FreeBlocks take_blocks() noexcept;
 ThreadState::Free* take_block() noexcept;
 

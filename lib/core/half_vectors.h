@@ -1,4 +1,4 @@
-// Vectors of f16 and bf16, in order, where compilers do not find the instructions.
+// Conversions of vectors of f16 and bf16, in order, for which compilers do not find the instructions.
 #pragma once
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -41,7 +41,7 @@ inline __m512i upper_halves(__m512i low, __m512i high) {
 /// The 32 elements of both, rounded.
 inline __m512i narrowed_bf16(__m512 low, __m512 high) {
 #ifdef __AVX512BF16__
-  // Its instruction takes subnormal numbers for 0.
+  // The instruction treats subnormal numbers as 0.
   constexpr int kSubnormal = 0x20;
   if (_kortestz_mask16_u8(_mm512_fpclass_ps_mask(low, kSubnormal), _mm512_fpclass_ps_mask(high, kSubnormal)))
       [[likely]]
@@ -82,7 +82,7 @@ inline __m256i quiet_bf16(__m256 x) {
 
 }   // namespace detail
 
-/// The 8 elements of both, rounded: those of `even` at even places, those of `odd` at odd ones.
+/// The 8 elements of both, rounded: elements of `even` at even indices, elements of `odd` at odd indices.
 #define TAPEDECK_PAIRED_BF16 1
 inline __m256i paired_bf16(__m256 even, __m256 odd) {
   __m256i a = _mm256_castps_si256(even), b = _mm256_castps_si256(odd);

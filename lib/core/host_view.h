@@ -1,5 +1,5 @@
-// HostView: the numbers of a tensor, read on the host, outside of kernels. A recording hears of it and
-// refuses it where a replay would see other numbers.
+// HostView: the numbers of a tensor, read on the host, outside of kernels. A recording is notified, and
+// refuses the read if a replay would see other numbers.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace tapedeck {
 
-/// Tells the recording, if there is one, that the numbers of x are read on the host; it may throw TraceError,
-/// which names the reader. Throws DTypeError unless x is of this dtype.
+/// Notifies the recording, if there is one, that the numbers of x are read on the host; it may throw
+/// TraceError, which names the reader. Throws DTypeError unless x is of this dtype.
 std::span<const std::byte> look_at(const Tensor& x, std::optional<DType> dtype, std::string_view reader);
 
-/// T is the element type of the tensor, or std::byte for the memory of any.
+/// T is the element type of the tensor, or std::byte for the memory of a tensor of any dtype.
 template <class T> class HostView {
  public:
   HostView(const Tensor& x, std::string_view reader)
@@ -37,7 +37,7 @@ template <class T> class HostView {
   const T* data_;
 };
 
-/// The single number of x, as Tensor::item, with the reader's name for the message of a recording.
+/// The single number of x, as Tensor::item returns it, with the reader's name for the message of a recording.
 template <class T> T read_one(const Tensor& x, std::string_view reader) {
   (void)look_at(x, {}, reader);
   return x.item<T>();

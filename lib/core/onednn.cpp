@@ -30,7 +30,7 @@ std::string version() {
 constinit std::atomic<int> under_way{0};
 constinit std::atomic<bool> closed{false};
 
-// A forked child counts its parent's calls, which do not end here.
+// In a forked child the count includes calls of its parent, which never end here.
 void close() {
   closed = true;
   while (under_way != 0 && !forked())
@@ -49,7 +49,7 @@ OnednnCall::~OnednnCall() {
 }
 
 void OnednnCall::has_made_statics() noexcept {
-  std::atexit(close);   // what is registered later runs earlier
+  std::atexit(close);   // handlers registered later run earlier
 }
 
 const std::string& onednn_version() {

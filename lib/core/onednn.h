@@ -8,9 +8,9 @@ namespace tapedeck {
 /// at the first call.
 const std::string& onednn_version();
 
-/// A call of oneDNN. Its kernels are statics, which exit() destroys, also while other threads compute or
-/// before destructors that still do. So the first of these calls that were made since then finds the door
-/// closed, and exit() waits for those that are under way.
+/// A scope that calls oneDNN. The kernels of oneDNN are statics, which exit() destroys, possibly while other
+/// threads compute, or before destructors that still compute. So exit() first forbids further calls and waits
+/// for those in progress.
 class OnednnCall {
  public:
   OnednnCall() noexcept;
@@ -20,7 +20,8 @@ class OnednnCall {
 
   /// Whether oneDNN may be called.
   explicit operator bool() const { return may_; }
-  /// After a call by which oneDNN may have made statics: exit() closes the door before it destroys them.
+  /// Call this after a call that may have created statics of oneDNN: exit() forbids calls before it destroys
+  /// them.
   static void has_made_statics() noexcept;
 
  private:

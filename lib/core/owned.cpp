@@ -1,4 +1,4 @@
-// What is thrown where an object is used that was moved from.
+// The error for the use of a moved-from object.
 #include "tapedeck/owned.h"
 
 #include "tapedeck/error.h"

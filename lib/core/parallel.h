@@ -4,8 +4,8 @@
 
 namespace tapedeck {
 
-/// How work is cut: into pieces of a multiple of `piece`, which should be ten microseconds of work or more.
-/// Less than `least` in all, about forty microseconds, is not worth waking threads for.
+/// How work is divided: into pieces of a multiple of `piece`, which should be ten microseconds of work or
+/// more. A total of less than `least`, about forty microseconds, is not worth waking threads for.
 struct Cut {
   std::int64_t piece, least;
   static constexpr std::int64_t kMostPieces = 128;
@@ -15,7 +15,7 @@ struct Cut {
     return n < least ? n : (n / kMostPieces / piece + 1) * piece;
   }
 };
-/// The same for items of `size` elements each.
+/// The cut for items of `size` elements each.
 inline Cut cut_of(const Cut& elements, std::int64_t size) {
   const auto things = [size = size > 1 ? size : 1](std::int64_t n) { return n > size ? n / size : 1; };
   return {things(elements.piece), things(elements.least)};

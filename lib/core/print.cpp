@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::int64_t kLong = 1000;   // larger tensors show only kEdge entries at both ends of each axis
 constexpr std::int64_t kEdge = 3;
-constexpr int kColumns = 75;   // a longer row goes on in the next line
+constexpr int kColumns = 75;   // a longer row is continued on the next line
 constexpr int kDecimals = 8;   // the most in a tensor of rank 1 or more, unless the stream says otherwise
 constexpr int kStreamDefault = 6;
 
-// What a stream asks for.
+// The format that a stream requests.
 struct Wish {
   char notation = 0;              // 'f': fixed, 'e': scientific; 0: whichever suits the numbers
-  std::optional<int> precision;   // the most decimals; with a notation, all numbers have as many
+  std::optional<int> precision;   // the most decimals; with a notation, the exact number of decimals
 
   Wish() = default;
   explicit Wish(const std::ios_base& stream) {
@@ -36,8 +36,8 @@ struct Wish {
   }
 };
 
-// The format that the numbers of a tensor have in common, by NumPy's rules: notation, decimals, and digits of
-// the exponent.
+// The common format of the numbers of a tensor, by NumPy's rules: notation, decimals, and digits of the
+// exponent.
 template <class T> class NumberFormat {
  public:
   NumberFormat(const std::vector<T>& values, const Wish& wish, bool scalar, DType dtype)
@@ -82,7 +82,8 @@ template <class T> class NumberFormat {
   }
   static std::string_view exponent_of(std::string_view number) { return number.substr(number.find('e') + 2); }
 
-  // The fewest digits that tell v from all other numbers of its type, with an exponent. Returns their end.
+  // Writes the fewest digits that distinguish v from all other numbers of its type, with an exponent. Returns
+  // their end.
   char* write_shortest(T v, std::array<char, 40>& buffer) const {
     char *begin = buffer.data(), *end = begin + buffer.size();
     const auto format = std::chars_format::scientific;
@@ -98,7 +99,7 @@ template <class T> class NumberFormat {
       if (rounded(back) == v) return at;
     }
   }
-  // The decimals that tell v from all other numbers of its type, but at most `most`.
+  // The number of decimals that distinguish v from all other numbers of its type, but at most `most`.
   int needed(T v, int most) const {
     std::array<char, 40> buffer{};
     char* end = write_shortest(std::abs(v), buffer);
@@ -109,7 +110,7 @@ template <class T> class NumberFormat {
     const int decimals = std::max(static_cast<int>(e) - 2, 0) - (scientific_ ? 0 : exponent);
     return decimals <= most ? decimals : without_zeros(written(v, most));
   }
-  // The decimals up to the last one that is not zero.
+  // The number of decimals up to the last one that is not zero.
   static int without_zeros(std::string_view number) {
     const std::string_view mantissa = number.substr(0, number.find('e'));
     const std::size_t point = mantissa.find('.'), last = mantissa.find_last_not_of('0');
@@ -201,14 +202,14 @@ class Printer {
 
   std::string text() const {
     std::string out;
-    std::size_t next = 0, line = 0;   // the next text, and where the line begins
+    std::size_t next = 0, line = 0;   // index of the next text; start of the line
     bool separate = false;
     const auto newline = [&](int lines, int indent) {
       out.append(static_cast<std::size_t>(lines), '\n');
       line = out.size();
       out.append(static_cast<std::size_t>(indent), ' ');
     };
-    // Columns at the end of a line are left for the closing brackets.
+    // Leaves columns at the end of a line for the closing brackets.
     const auto word = [&](std::string_view w) {
       if (separate && static_cast<int>(out.size() - line + 1 + w.size()) > kColumns - shape_.ndim())
         newline(1, shape_.ndim());

@@ -19,7 +19,7 @@ inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 inline constexpr bool kThreadSanitizer = false;
 #endif
 
-/// Either: memory is watched and not used again, and everything takes many times as long.
+/// Either of them: memory is checked and not reused, and everything takes several times as long.
 inline constexpr bool kSanitized = kAddressSanitizer || kThreadSanitizer;
 
 }   // namespace tapedeck

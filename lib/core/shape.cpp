@@ -1,4 +1,4 @@
-// Shapes, specs and dtypes as text, and broadcasting.
+// Shapes, specs and dtypes as text; broadcasting.
 #include <algorithm>
 #include <ostream>
 

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::int64_t kSmallestShared = 1 << 12;
 
-// Buffers of one class; the newest is taken first, since it may still be in a processor's cache.
+// Buffers of one size class; the newest is reused first, since it may still be in a processor's cache.
 struct Shelf {
   std::atomic<CachedBuffer*> newest{nullptr};   // changed with the lock only, compared with null without it
   CachedBuffer* oldest = nullptr;
 };
 
-// Guarded by memory_lock. Nothing of this is ever destroyed: threads may run while the process ends.
+// Guarded by memory_lock. Never destroyed: threads may run during process exit.
 constinit Shelf shelves[kSizeClasses];
 constinit std::atomic<std::int64_t> bytes{0};   // read without the lock, too
 constinit std::uint64_t now = 0;
@@ -51,7 +51,7 @@ CachedBuffer* take_oldest(Shelf& shelf) noexcept {
   return b;
 }
 
-// Called only where there is a buffer.
+// Precondition: there is a buffer.
 Shelf& shelf_of_oldest() noexcept {
   Shelf* found = nullptr;
   for (Shelf& s : shelves)
@@ -59,7 +59,7 @@ Shelf& shelf_of_oldest() noexcept {
   return *found;
 }
 
-// A list of those that were given first.
+// Removes the buffers that were given first until the total is within the limit; returns them as a list.
 CachedBuffer* take_until_within(std::int64_t limit) noexcept {
   CachedBuffer* taken = nullptr;
   while (bytes.load(std::memory_order_relaxed) > limit) {
@@ -69,7 +69,7 @@ CachedBuffer* take_until_within(std::int64_t limit) noexcept {
   return taken;
 }
 
-// Without the lock, since the system may take its time.
+// Called without the lock, since the system may be slow.
 void release_all(CachedBuffer* list) noexcept {
   while (list)
     std::exchange(list, list->next)->release();

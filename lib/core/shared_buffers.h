@@ -1,5 +1,6 @@
-// Buffers that lie with no thread: freed by another thread than the one that made them, which would not use
-// them again, or left by a thread that has ended. Every thread looks here before it asks the system.
+// Buffers that belong to no thread: freed by another thread than the one that made them, which would not
+// reuse them, or left by a thread that has ended. Every thread looks here before it asks the system for
+// memory.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
@@ -12,11 +13,11 @@ struct CachedBuffer : detail::Buffer {
   std::uint32_t size_class;
   std::int64_t capacity;
   std::int64_t shift;   // from the beginning of the allocation
-  // Address of the cache of the thread that has made it or taken it over, to be compared only. A later cache
+  // Address of the cache of the thread that has made it or taken it over, for comparison only. A later cache
   // may have the same address; its thread then takes the buffer over.
   std::uintptr_t maker;
-  CachedBuffer* next;    // in a cache
-  CachedBuffer* newer;   // these two: among those that are shared
+  CachedBuffer* next;    // in a cache; or the next older shared buffer
+  CachedBuffer* newer;   // the next newer shared buffer
   std::uint64_t given_at;
 
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }
@@ -26,10 +27,10 @@ static_assert(sizeof(CachedBuffer) <= 64);
 
 inline constexpr std::uint32_t kSizeClasses = 256;
 
-/// Keeps the buffer, and releases others that nobody has taken for longest until all are within the limit.
-/// Small ones it releases, since malloc shares those among threads itself.
+/// Keeps the buffer, and releases the buffers that have been here longest until the total is within the
+/// limit. Small buffers are released immediately, since malloc itself shares them among threads.
 void give_shared(CachedBuffer* buffer, std::int64_t limit) noexcept;
-/// Null where there is none of that class.
+/// Returns a buffer of that size class, or null if there is none.
 CachedBuffer* take_shared(std::uint32_t size_class) noexcept;
 void release_shared() noexcept;
 std::int64_t shared_bytes() noexcept;

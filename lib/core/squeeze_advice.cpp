@@ -7,7 +7,8 @@
 namespace tapedeck {
 namespace {
 
-// The axes of extent 1 that x has more than y. Empty: x has others, or no more axes than y.
+// The axes of extent 1 that x has in addition to the axes of y. Empty if x has other additional axes, or no
+// more axes than y.
 std::vector<int> axes_to_squeeze(const Shape& x, const Shape& y) {
   std::vector<int> axes;
   int of_y = 0;

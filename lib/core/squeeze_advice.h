@@ -1,4 +1,5 @@
-// What to do where shapes that should be one differ by axes of extent 1, as [n] and [n, 1] do.
+// Advice for error messages about shapes that should be equal but differ by axes of extent 1, as [n] and [n,
+// 1].
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,7 +13,7 @@ struct NamedShape {
   Shape shape;
 };
 
-/// "use squeeze(predictions, 1)" where that gives both one shape, else `otherwise`.
+/// "use squeeze(predictions, 1)" if the shapes are then equal, else `otherwise`.
 std::string squeeze_advice(NamedShape a, NamedShape b, std::string_view otherwise);
 
 }   // namespace tapedeck

@@ -34,15 +34,15 @@ constexpr bool kReuse = !kSanitized;   // reuse would hide a use after free
 // place of another page, as if it were the same address.
 constexpr std::int64_t kLargeBuffer = 1 << 16, kPlace = 9 * 64, kPlaces = 7;
 std::atomic<std::uint32_t> next_place{0};
-// From this size on, which holds a large page wherever it begins, the system is asked for them: they take
-// fewer faults when a buffer is new, and fewer walks of the page table in every pass over it.
+// From this size on, which contains a huge page whatever the address, huge pages are requested from the
+// system: a new buffer then causes fewer page faults, and each pass over it fewer page walks.
 constexpr std::int64_t kHugeBuffer = 1 << 22, kHugePage = 1 << 21;
 
 constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62, kLargestElement = 16;
 constexpr std::int64_t kInline = detail::kInlineBytes;
-// Of what a thread may cache; all threads together share so much.
+// The shared buffers of all threads may have at most 1 / kSharedPart of the bytes that one thread may cache.
 constexpr std::int64_t kSharedPart = 8;
 
 std::atomic<std::uint64_t> next_ids{1};
@@ -57,11 +57,12 @@ void report_end(const Block& b) noexcept {
     tensor_end_hook.load(std::memory_order_relaxed)(b);
 }
 
-// A full portion of the thread's free blocks, beside those in its state, or none. With both, a thread that
-// makes and frees tensors in turns, however many, gives or takes a portion only after as many others.
+// A full portion of the thread's free blocks, in addition to the blocks in its state, or null. With both, a
+// thread that alternately makes and frees many tensors returns or gets a portion only once per portion of
+// blocks.
 constinit thread_local ThreadState::Free* set_aside __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Sets all of the thread's free blocks aside but the one that was freed last.
+// Sets aside all free blocks of the thread except the one that was freed last.
 [[gnu::noinline]] void keep_one_block(ThreadState& t) noexcept {
   if (set_aside) give_blocks({set_aside, kBlockPortion});
   set_aside = std::exchange(t.free_blocks->next, nullptr);
@@ -78,8 +79,8 @@ std::int64_t shared_limit() noexcept { return cache_limit.load(std::memory_order
 
 }   // namespace
 
-// The buffers in it were made by this thread, or it has taken them over: so it keeps no more of a size than
-// it has had in use at one time.
+// The buffers in a thread's cache were made or taken over by this thread, so that it never caches more
+// buffers of a size than it had in use at one time.
 struct BufferCache {
   CachedBuffer* free[kSizeClasses] = {};
   std::int64_t bytes = 0;
@@ -94,7 +95,7 @@ struct BufferCache {
 
 namespace {
 
-// Passes the thread's memory on when the thread ends; what is freed later is not cached.
+// Releases the thread's memory to other threads when the thread ends; memory freed later is not cached.
 struct Janitor {
   ~Janitor() {
     ThreadState& t = thread_state;
@@ -138,7 +139,8 @@ FreeBlocks new_blocks() {
   t.free_block_count = blocks.count;
 }
 
-// A thread that has ended, but still runs destructors, takes one block only: nobody would pass the others on.
+// A thread that has ended, but still runs destructors, gets one block only, since it would not return the
+// others.
 [[gnu::noinline]] void refill_ended(ThreadState& t) {
   t.free_blocks = take_block();
   if (!t.free_blocks) {
@@ -172,8 +174,8 @@ std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
       log * 4 + static_cast<int>((static_cast<std::uint64_t>(rounded) - 1) >> (log - 2) & 3));
 }
 
-// Only the pages that lie inside the memory, so that a buffer takes nothing beyond its capacity. A system
-// without such pages refuses, which changes nothing.
+// Only for pages that lie inside the memory, so that a buffer uses nothing beyond its capacity. A system
+// without huge pages refuses, which has no effect.
 [[gnu::noinline]] void advise_huge_pages(void* p, std::int64_t bytes) noexcept {
   constexpr auto page = static_cast<std::uintptr_t>(kHugePage);
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
@@ -187,7 +189,8 @@ std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
   t.buffers = new BufferCache;
 }
 
-// 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
+// 64 bytes before the data hold the header; after it, the memory is padded to whole vectors, and by one more
+// because slices start anywhere.
 CachedBuffer* buffer_from_system(std::uint32_t size_class, std::int64_t capacity) noexcept {
   const std::int64_t shift =
       capacity < kLargeBuffer ? 0 : kPlace * (next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces);
@@ -213,7 +216,7 @@ std::uintptr_t maker_of(const BufferCache* cache) noexcept {
   return b;
 }
 
-CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
+CachedBuffer* new_buffer(std::int64_t bytes) {   // null if there is no memory
   std::int64_t capacity;
   const std::uint32_t c = class_of(bytes, capacity);
   ThreadState& t = thread_state;
@@ -274,10 +277,10 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   return b;
 }
 
-// What vectors read beyond the last element must not cost denormals.
+// Zeros, since vectors read beyond the last element, and arithmetic with denormals is slow.
 void clear_inline(Block& b) { std::memset(Bytes::inside(b).data(), 0, kInline); }
 
-// Without allocating anything itself. The longest texts, of eight extents and four numbers, fit.
+// Formats the message without allocating. The longest messages, with eight extents and four numbers, fit.
 [[noreturn, gnu::noinline]] void throw_out_of_memory(const Block& b, std::int64_t bytes,
                                                      std::int64_t most = kNoLimit) {
   char text[512];
@@ -291,8 +294,8 @@ void clear_inline(Block& b) { std::memset(Bytes::inside(b).data(), 0, kInline); 
   throw OutOfMemory({text, static_cast<std::size_t>(at - text)});
 }
 
-// Counts so many bytes more: as many as all tensors then have, or 0 where that would exceed the limit. What
-// is refused is never counted, so that it does not let other tensors be refused.
+// Adds to the count of live bytes, and returns the new count, or 0 if it would exceed the limit. A refused
+// request is never counted, so that it does not cause other requests to be refused.
 [[gnu::noinline]] std::int64_t count_within(std::int64_t more, std::int64_t most) noexcept {
   std::int64_t now = live.load(std::memory_order_relaxed);
   do {
@@ -497,7 +500,7 @@ void set_buffer_cache_limit(std::int64_t nbytes) {
 }
 
 namespace {
-// malloc keeps what lies between memory that is in use.
+// malloc itself keeps free pages that lie between memory in use.
 void give_free_pages_back() noexcept {
 #ifdef __GLIBC__
   ::malloc_trim(0);

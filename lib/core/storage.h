@@ -7,10 +7,10 @@
 namespace tapedeck {
 
 /// A fresh tensor whose elements are not set. Its memory may be written up to the next multiple of 64 bytes.
-/// Throws ShapeError where the number of bytes overflows.
+/// Throws ShapeError if the number of bytes overflows.
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
 inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
-/// The same of the spec of x, for a kernel that writes whole groups of 64 bytes.
+/// Allocates a tensor of the spec of x, for a kernel that writes whole groups of 64 bytes.
 Tensor allocate_like(const Tensor& x);
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
 /// Without a shape: all of x.
@@ -18,14 +18,14 @@ Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
 Tensor share(const Tensor& x);
 /// Copies the elements of a tensor of the same spec.
 void copy_elements(const Tensor& from, Tensor& to) noexcept;
-/// The elements of x in memory of their own.
+/// A copy of x that does not share its memory.
 Tensor copy_of(const Tensor& x);
-/// A tensor of that spec without memory, for kernels that provide their outputs (Outputs::own) with one of
-/// the two functions below.
+/// A tensor of that spec without memory, to which a kernel that provides its own outputs (Outputs::own) gives
+/// memory with one of the two functions below.
 Tensor blank(const Spec& spec);
 void allocate_for(Tensor& blank);
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);
-/// The dtype, shape and id of x without its data; and a new tensor that has no data.
+/// A tensor with the dtype, shape and id of x but no data; and a new tensor of that spec without data.
 Tensor shape_only(const Tensor& x);
 Tensor shape_only(const Spec& spec);
 /// The same value under the same id, for a tape to save: the copy does not keep the tape's entry alive.
@@ -35,7 +35,7 @@ void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept;
 /// After an update in place: x is a new tensor, with a new id, that nobody tracks.
 void renew(Tensor& x);
 
-/// Integers as i64. Throws ArgumentError for u64 that i64 does not hold.
+/// Integers as i64. Throws ArgumentError for u64 values beyond the range of i64.
 Tensor to_i64(const Tensor& integers);
 /// The bytes of a fresh tensor, to be written.
 std::span<std::byte> writable_bytes(Tensor& fresh);
@@ -56,8 +56,8 @@ template <class T> struct CachedAllocator {
 };
 template <class T> using CachedVector = std::vector<T, CachedAllocator<T>>;
 
-/// Called at the end of every tensor that has been tracked (see op/recorder.h), which is none until a first
-/// recorder sets it.
+/// Called when a tensor that has been tracked (see op/recorder.h) is released. The first recorder sets it;
+/// before, no tensor is tracked.
 using TensorEndHook = void (*)(const detail::Block& block) noexcept;
 void set_tensor_end_hook(TensorEndHook hook) noexcept;
 

@@ -1,4 +1,4 @@
-// Tensors of the caller's numbers, and access to their elements.
+// Creates tensors from the caller's numbers, and accesses their elements.
 #include "tapedeck/tensor.h"
 
 #include <algorithm>
@@ -56,7 +56,8 @@ Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, D
   return shown(y);
 }
 
-// Integers beside floating-point and complex numbers do not count, so that an i32 does not make f64.
+// Integers in a list with floating-point or complex numbers do not affect the dtype, so that an i32 does not
+// lead to f64.
 detail::Mixed::Mixed(std::initializer_list<Mixed> list) {
   Shape shape{static_cast<std::int64_t>(list.size())};
   if (list.size()) {

@@ -21,10 +21,11 @@ struct ThreadState {
   };
   Free* free_blocks = nullptr;
   std::uint32_t free_block_count = 0;
-  bool registered = false;        // its memory is passed on or freed when it ends
-  bool ended = false;             // that has happened: cache nothing any more
+  bool registered = false;        // a handler releases its memory when it ends
+  bool ended = false;             // the handler has run: nothing is cached any more
   bool inside_parallel = false;   // it runs a piece of a parallel_for
-  /// Of numbers with no tensor beside them; the dtype of a rule while it runs as ops.
+  /// The dtype of numbers that are not combined with a tensor: while a rule runs as ops, the dtype of the
+  /// rule.
   std::optional<DType> number_dtype = {};
   BufferCache* buffers = nullptr;
   std::uint64_t next_id = 0, end_id = 0;
@@ -34,9 +35,9 @@ struct ThreadState {
   std::uint32_t alive_count = 0;
   VariableNotes* notes = nullptr;         // innermost VariableWatcher
   Observer* observer = nullptr;           // innermost observer of ops and rules
-  Trace* trace = nullptr;                 // of the function that is recorded
-  Communicator* communicator = nullptr;   // set where the thread is a replica, or runs replicas
-  std::uint64_t replica = 0;   // where it shares variables with other replicas: its number among all
+  Trace* trace = nullptr;                 // records a function; else null
+  Communicator* communicator = nullptr;   // set if the thread is a replica, or runs replicas
+  std::uint64_t replica = 0;              // Communicator::number() of the replica
 };
 static_assert(sizeof(ThreadState) <= 128);
 

@@ -1,6 +1,6 @@
-// Runs parallel_for on TBB's pool: one task per thread, each taking pieces until none is left, first those of
-// its own range. So a thread that starts late, or never, delays nothing, and failing to allocate tasks costs
-// only speed.
+// Runs parallel_for on TBB's pool: one task per thread, each of which takes pieces until none is left, first
+// from its own range. So a thread that starts late, or never, delays nothing, and a failure to allocate tasks
+// costs only speed.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -24,7 +24,7 @@ namespace {
 
 std::atomic<int> threads{1};
 
-// The pieces of one call, in as many ranges of neighbours as there are tasks.
+// The pieces of one call, divided into one contiguous range per task.
 class Pieces {
  public:
   Pieces(std::int64_t count, int tasks, void (*run)(const void*, std::int64_t), const void* f)
@@ -33,9 +33,9 @@ class Pieces {
       new (next_ + r) Next{first_of(r)};
   }
 
-  // Takes the pieces of range `own`, then those of the others, until all are taken. A thread that has the
-  // same range in each call finds in its caches what it wrote in the last one. Keeps the first exception, and
-  // skips the remaining pieces.
+  // Runs the pieces of range `own`, then remaining pieces of other ranges, until all are taken. A thread that
+  // has the same range in each call finds the data it wrote in the last call in its caches. Keeps the first
+  // exception, and skips the remaining pieces.
   void work(int own) noexcept {
     bool& inside = thread_state.inside_parallel;
     inside = true;
@@ -70,7 +70,7 @@ class Pieces {
   const int ranges_;
   void (*const run_)(const void*, std::int64_t);
   const void* const f_;
-  union {   // those of `ranges_` alone are set
+  union {   // only the first `ranges_` are set
     Next next_[kMostRanges];
   };
   std::atomic<bool> thrown_{false};

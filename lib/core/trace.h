@@ -1,6 +1,6 @@
-// Trace: is told of all that its thread computes while a function is recorded. While none is,
-// thread_state.trace is null and nothing here is called. Whoever sets it makes an observer, too, which is
-// what dispatch looks for.
+// Trace: receives every computation of its thread while a function is recorded. Otherwise thread_state.trace
+// is null, and nothing here is called. Code that sets it must also install an observer, which is what
+// dispatch checks for.
 #pragma once
 #include <functional>
 #include <span>
@@ -30,9 +30,9 @@ struct VjpKernel;
 
 class Trace {
  public:
-  /// Computes something from tensors, at once and at every replay.
+  /// A computation on tensors that runs immediately and in every replay.
   using Action = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
-  /// The same with the key of random numbers that its op is called with.
+  /// An action that also gets the random key with which its op is called.
   using KeyedAction = std::function<std::vector<Tensor>(std::span<const Tensor>, const random::Key&)>;
 
   Trace() = default;
@@ -42,27 +42,28 @@ class Trace {
 
   /// Runs the kernel of a call.
   virtual void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) = 0;
-  /// An elementwise kernel is about to run, of an op or by itself; so are the loops of a vjp, and those of a
-  /// user's map.
+  /// Called before an elementwise kernel runs, as part of an op or alone; before the loops of a vjp; and
+  /// before the loops of a user's map.
   virtual void on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) = 0;
   virtual void on_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy,
                       const Tensor* const* x, const Tensor& y, const Tensor* dx, unsigned adds) = 0;
   virtual void on_user_map(const kernels::UserLoops& loops, const Attrs& f,
                            const kernels::PassTensors& pass) = 0;
 
-  /// y is the elements of x from `first` on, or a copy of those that a view selects; y was made of numbers on
-  /// the host; the numbers of x are read there, by a function of this name, which may throw.
+  /// on_view: y is the elements of x from `first` on. on_select: y is a copy of the elements of x that a view
+  /// selects. on_host_tensor: y was made from numbers on the host. on_host_read: the numbers of x are read on
+  /// the host, by a function of this name; may throw.
   virtual void on_view(const Tensor& y, const Tensor& x, std::int64_t first) = 0;
   virtual void on_select(const Tensor& y, const Tensor& x, const kernels::StridedView& view) = 0;
   virtual void on_host_tensor(const Tensor& y) = 0;
   virtual void on_host_read(const Tensor& x, std::string_view reader = {}) = 0;
 
-  /// A variable is made; its value is read as this tensor; it has a new value.
+  /// A variable was created; its value is read as this tensor; it has a new value.
   virtual void on_variable(detail::VariableCell& cell) = 0;
   virtual void on_read(detail::VariableCell& cell, const Tensor& value) = 0;
   virtual void on_assign(detail::VariableCell& cell) = 0;
-  /// Runs an action, during which nothing is recorded. In a replay its tensors are there for the call alone.
-  /// It may read and change variables.
+  /// Runs an action, during which nothing is recorded. In a replay its tensors are valid only during the
+  /// call. It may read and change variables.
   virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
 
   /// Runs f, of whose ops the program is made. False: f also reads numbers or writes memory, and nothing of
@@ -72,17 +73,18 @@ class Trace {
   virtual void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y,
                       const random::Key& key, KeyedAction action) = 0;
 
-  /// What this is the name of is about to throw, because of numbers. Where the function catches it and goes
-  /// on, the recording fails, since it is that of these numbers.
+  /// The function of this name is about to throw because of the values of tensors. If the recorded function
+  /// catches the error and continues, recording fails, since it would hold for these values only.
   virtual void on_throw(std::string_view thrower) = 0;
 
-  /// `part` is key i of `key`. Returns it as a key that remembers that.
+  /// `part` is key i of `key`. Returns it as a key that stores this origin.
   virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
-  /// A number of the key from that source is read on the host, which may throw.
+  /// A number of the key from that source is read on the host; may throw.
   virtual void on_key_read(std::uint64_t source) = 0;
 };
 
-/// y, which has been made of numbers on the host: a recording of this thread takes them for constants.
+/// Returns y, which was made from numbers on the host, after reporting it to this thread's recording, which
+/// treats it as a constant.
 inline Tensor shown(Tensor y) {
   if (thread_state.trace) [[unlikely]]
     thread_state.trace->on_host_tensor(y);

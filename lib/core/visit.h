@@ -31,13 +31,13 @@ template <class F> decltype(auto) visit(DType t, F&& f) {
       throw_not_taken(t);
   }
 }
-/// The same for f32 and f64 only.
+/// As visit, for f32 and f64 only.
 template <class F> decltype(auto) visit_floating(DType t, F&& f) {
   if (t == DType::f32) return f(float{});
   if (t == DType::f64) return f(double{});
   throw_not_taken(t);
 }
-/// The same for c64 and c128 only; for all of these; for all that ops compute in.
+/// As visit: for c64 and c128; for these, f32 and f64; for all dtypes that ops compute in.
 template <class F> decltype(auto) visit_complex(DType t, F&& f) {
   if (t == DType::c64) return f(std::complex<float>{});
   return f(std::complex<double>{});
@@ -48,7 +48,7 @@ template <class F> decltype(auto) visit_trainable(DType t, F&& f) {
 template <class F> decltype(auto) visit_any(DType t, F&& f) {
   return is_complex(t) ? visit_complex(t, f) : visit(t, f);
 }
-/// The same for all dtypes.
+/// As visit, for all dtypes.
 template <class F> decltype(auto) visit_stored(DType t, F&& f) {
   switch (t) {
     case DType::f16:
