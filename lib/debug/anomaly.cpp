@@ -1,4 +1,4 @@
-// Where NaN and infinities come from: checks of what rules and ops give.
+// Finds where NaN and infinities originate: checks the results of rules and ops.
 #include <cmath>
 #include <complex>
 
@@ -66,8 +66,8 @@ std::string in_scopes() {
   return in.empty() ? "" : fmt::format("\n  in scope \"{}\"", in);
 }
 
-// The labels of a cross entropy are probabilities, or one-hot rows with weights: others are logits that have
-// come in their place.
+// The labels of a cross entropy are probabilities, or one-hot rows with weights: others are probably logits,
+// passed by mistake.
 void check_labels(const Event& e) {
   const bool sigmoid = e.call.op.name == "sigmoid_cross_entropy";
   if (!sigmoid && e.call.op.name != "softmax_cross_entropy") return;

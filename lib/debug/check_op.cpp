@@ -1,4 +1,4 @@
-// An op against its samples: outputs, derivatives, stacked cotangents and f32. In: an op and samples. Out:
+// Checks an op by its samples: outputs, derivatives, stacked cotangents and f32. In: an op and samples. Out:
 // the first fault, in words.
 #include <algorithm>
 #include <complex>
@@ -55,8 +55,8 @@ double largest(const Tensor& b) {
   return most;
 }
 
-/// Where a is not b within the tolerance, relative to the element of b, or the floor; empty where it is. NaN
-/// is NaN.
+/// Describes the first element of a that differs from b by more than the tolerance, relative to the element
+/// of b, and than the floor; empty if there is none. NaN equals NaN.
 std::string difference(std::string_view what, const Tensor& a, const Tensor& b, double tolerance,
                        double floor) {
   const auto is_nan = [](ComplexNumber z) { return std::isnan(z.real()) || std::isnan(z.imag()); };
@@ -75,7 +75,7 @@ std::string difference(std::string_view what, const Tensor& a, const Tensor& b, 
   return {};
 }
 
-/// One op with one sample. Each function gives the first fault that it finds.
+/// One op with one sample. Each function returns the first fault that it finds.
 class OpCheck {
  public:
   OpCheck(const Op& op, const Sample& s, const OpCheckOptions& options)
@@ -91,8 +91,8 @@ class OpCheck {
   }
 
  private:
-  /// Up to what an element may be wrong where the largest is right within the tolerance. Terms of an
-  /// elementwise op do not come from other elements.
+  /// The absolute error allowed in any element if the largest is right within the tolerance. For an
+  /// elementwise op it does not depend on other elements, since their terms do not mix.
   double floor(const Tensor& b, double tolerance) const {
     return op_.rule.kind == RuleKind::partials ? s_.floor : std::max(s_.floor, tolerance * largest(b));
   }
@@ -131,7 +131,7 @@ class OpCheck {
     return {};
   }
 
-  /// The gradients of all inputs for the cotangents dy; undefined where there is none.
+  /// The gradients of all inputs for the cotangents dy; undefined if there is none.
   Tensors vjp(const Tensors& x, const Tensors& dy) const {
     GradientTape tape;
     const Tensors sources = trainable(x);

@@ -1,4 +1,4 @@
-// EventLog: what a Profile measures.
+// EventLog: the events that a Profile measures.
 #pragma once
 #include <chrono>
 
@@ -12,16 +12,16 @@ class EventLog final : public Observer {
   static constexpr std::ptrdiff_t kNone = -1;
   struct Entry {
     std::string name, scopes = {};
-    Spec first = {};             // of the results
+    Spec first = {};             // of the first result
     bool backward = false;       // a rule
     bool in_backward = false;    // a rule, or a part of one
-    std::ptrdiff_t of = kNone;   // the place of the event that this is a part of, or kNone
+    std::ptrdiff_t of = kNone;   // index of the event that contains this one, or kNone
     std::int64_t bytes = 0;
     Clock::time_point begin = {}, end = {};
-    std::uint64_t id = 0;             // of the op's first output that a tape would track
-    const Recorder* tape = nullptr;   // of a rule: whose pass runs it
-    bool replay = false;              // of a compiled function; its parts are the steps
-    const void* program = nullptr;    // the function's, of a replay
+    std::uint64_t id = 0;             // id of the op's first output that a tape would track
+    const Recorder* tape = nullptr;   // for a rule: the tape whose pass runs it
+    bool replay = false;              // replay of a compiled function, which contains the steps
+    const void* program = nullptr;    // for a replay: the program of the function
     std::int64_t read = 0;            // bytes that a step of a replay reads
 
     bool is_open() const { return end < begin; }

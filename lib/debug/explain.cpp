@@ -1,4 +1,5 @@
-// Why a gradient is none. In: a tape, and with a History all that its thread has computed. Out: a sentence.
+// Why a gradient is none. In: a tape, and with a History all ops that its thread has computed. Out: a
+// sentence.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,7 +20,7 @@ struct LoggedOp {
   std::string name;
   bool has_rule;
   std::vector<LoggedTensor> x, y;
-  std::vector<const Recorder*> tapes;   // that recorded then
+  std::vector<const Recorder*> tapes;   // that were recording then
 };
 
 class OpLog final : public Observer {
@@ -60,7 +61,7 @@ std::string name_of_source(const Source& s, std::string_view what) {
                       : fmt::format("the {} {}", what, s.tensor().spec());
 }
 
-// An answer that needs no ops, or nothing.
+// The answer, if it does not depend on ops; else empty.
 std::string at_first_sight(const Source& target, const Source& source) {
   for (const auto& [s, what] : {std::pair(&target, "target"), std::pair(&source, "source")}) {
     const Tensor& t = tensor_of(*s);
@@ -81,7 +82,7 @@ std::string untracked(const Tape& tape, const Source& source) {
   return fmt::format("none: {}{}", name_of_source(source, "source"), why);
 }
 
-// Of a variable, when its reads are known.
+// Why a source is not tracked, if the reads of variables are known.
 std::string untracked(const Tape& tape, const Source& source, const std::vector<LoggedOp>& ops) {
   const auto v = source.variable();
   if (!v || !v->trainable() || !tape.options().watch_accessed_variables) return untracked(tape, source);
@@ -96,9 +97,9 @@ std::string untracked(const Tape& tape, const Source& source, const std::vector<
           : "was not read on this thread while the history lived; read it under the tape");
 }
 
-// The ops on a path from the target back to the source, the target's first; empty where there is none.
+// The ops on a path from the target back to the source; empty if there is no path.
 std::vector<std::int32_t> way_back(Tape& tape, Slot target, Slot source) {
-  std::map<Slot, Slot> from;   // towards the target
+  std::map<Slot, Slot> from;   // the next tensor towards the target
   std::vector<Slot> stack = {target};
   while (!stack.empty() && !from.contains(source)) {
     const Slot s = stack.back();
@@ -115,8 +116,8 @@ std::vector<std::int32_t> way_back(Tape& tape, Slot target, Slot source) {
   return way;
 }
 
-// Where the paths from the source end: results that no further op on the tape takes. The op that cuts a path
-// takes such a result.
+// The ends of the paths from the source: results that no other op on the tape uses. The op that cuts a path
+// uses such a result.
 std::string ends_of_ways(Tape& tape, Slot source) {
   constexpr std::size_t most = 4;
   std::map<Slot, std::vector<std::int32_t>> takers;
@@ -125,7 +126,7 @@ std::string ends_of_ways(Tape& tape, Slot source) {
       for (const Slot x : e.x())
         if (x >= 0) takers[x].push_back(k);
   std::set<Slot> reached = {source};
-  std::set<std::pair<std::uint64_t, std::string>> ends;   // in order of time
+  std::set<std::pair<std::uint64_t, std::string>> ends;   // by id, so in the order of creation
   std::vector<Slot> stack = {source};
   while (!stack.empty()) {
     const Slot s = stack.back();
@@ -179,7 +180,7 @@ std::string by_tape(Tape& tape, const Source& target, const Source& source) {
                      ops.empty() ? "the target is a value of the source" : ops);
 }
 
-// All ids under which a source's values were computed with.
+// All ids under which the values of a source took part in computations.
 Ids ids_of(Tape& tape, const Source& s) {
   Ids ids = {tensor_of(s).id()};
   if (!s.variable()) return ids;
@@ -194,7 +195,7 @@ bool any(const std::vector<LoggedTensor>& list, const Ids& ids) {
   return std::any_of(list.begin(), list.end(), [&](const LoggedTensor& t) { return ids.contains(t.id); });
 }
 
-// Why no derivative passes through an op that a followed tensor goes into; empty where one does.
+// Why no derivative passes through an op that has a followed tensor as an input; empty if one does.
 std::string cut_by(const LoggedOp& op, const Ids& needed, const Tape& tape) {
   if (!op.has_rule) return "has no derivative";
   for (const LoggedTensor& y : op.y)
@@ -263,7 +264,7 @@ std::string explain(const GradientTape& tape, const Source& target, const Source
     throw GradientError(
         "explain: this tape was already used; make it persistent, ask before gradient is called, or keep a "
         "History");
-  (void)tape.size();   // frees what ended on other threads
+  (void)tape.size();   // frees entries of tensors that were released on other threads
   return by_tape(tape.tape(), target, source);
 }
 std::string explain(const GradientTape& tape, const Source& target, const Source& source,

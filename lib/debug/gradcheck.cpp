@@ -1,4 +1,5 @@
-// Derivatives against central differences. In: a function and a point. Out: two numbers that should agree.
+// Compares derivatives with central differences. In: a function and a point. Out: two numbers that should
+// agree.
 #include "tapedeck/gradcheck.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ bool varies(const Tensors& x, std::size_t i, const GradcheckOptions& options) {
   return varies(x[i]) && (i >= 64 || !(options.held >> i & 1));
 }
 
-// The numbers that make up a tensor: of complex elements both parts, one after the other.
+// The real numbers in a tensor: a complex element is two numbers, its real and imaginary part.
 std::vector<double> numbers_of(const Tensor& x) {
   if (!is_complex(x.dtype())) return x.to_vector();
   std::vector<double> numbers;
@@ -74,7 +75,7 @@ class Check {
       e = uniform(engine_);
     return tensor_of(values, x.spec());
   }
-  /// In plain numbers, so that no op that is tested takes part.
+  /// Computed without ops, since these may be under test.
   double dot(const Tensor& derivative, const Tensor& direction) const {
     if (derivative.shape() != direction.shape())
       throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, its tensor {}", what_,
@@ -85,7 +86,7 @@ class Check {
       total += a[i] * b[i];
     return total;
   }
-  /// analytic(v) is ⟨dy, f'(x) v⟩, where v has undefined tensors for zeros.
+  /// analytic(v) returns ⟨dy, f'(x) v⟩; undefined tensors in v stand for zeros.
   template <class F> Agreement against_differences(const F& analytic) const {
     const Tensors all = part(0, count());
     Agreement a{what_, analytic(all), numeric(all), tolerance_};
@@ -106,7 +107,7 @@ class Check {
     return n;
   }
 
-  // The direction in those numbers of all inputs, one after the other, that are in [begin, end).
+  // The direction, restricted to the numbers [begin, end) of all inputs, counted consecutively.
   Tensors part(std::size_t begin, std::size_t end) const {
     Tensors v(x_.size());
     std::size_t first = 0;
@@ -121,7 +122,7 @@ class Check {
     return v;
   }
 
-  // If the sum of two differences is not small, neither is one of the two.
+  // Bisects: if the sum of two differences is not small, at least one of them is not small.
   template <class F> std::size_t place_of_fault(const F& analytic) const {
     const auto fault = [&](std::size_t begin, std::size_t end) {
       const Tensors v = part(begin, end);
@@ -185,7 +186,7 @@ class Check {
   double step_ = 0, tolerance_ = 0;
 };
 
-/// The gradient of each input that varies, zeros where there is none; undefined for the others.
+/// The gradient of each input that varies, zeros if it is none; undefined for the others.
 Tensors vjp(const TensorFunction& f, Tensors x, const Tensor& dy, const GradcheckOptions& options) {
   make_distinct(x);
   GradientTape tape;
@@ -266,7 +267,7 @@ Agreement check_gradients(const TensorFunction& f, const Tensors& x, const Gradc
   GradcheckOptions others = options;
   ++others.seed;
   Check point("vjp", f, x, others);
-  // All gradients, each with weights of its own, in one number.
+  // The weighted sum of all gradients, with separate weights for each.
   const TensorFunction vjp_of_f = [&](const Tensors& in) {
     const Tensors dx = vjp(f, Tensors(in.begin(), in.end() - 1), in.back(), options);
     Tensor all;

@@ -23,14 +23,14 @@ Listing::Listing(Tape& tape, std::string_view what) : tape_(tape) {
   if (tape.used)
     throw_error<GradientError>(
         "{}: this tape was already used; make it persistent, or ask before gradient is called", what);
-  (void)tape.size();   // frees what ended on other threads
+  (void)tape.size();   // frees entries of tensors that were released on other threads
   for (std::int32_t k = 0; k < tape.entries().end(); ++k)
     if (const TapeEntry& e = tape.entries()[k]; e.op && !is_read(e)) ops_.push_back(k);
   for (Slot s = 0; s < static_cast<Slot>(tape.slots()); ++s)
     if (const Tracked& t = tape.tracked(s); t.uses > 0 && t.producer < 0) sources_.push_back(s);
   for (const Variable& v : tape.watched_variables())
     variables_[tape.slot_of(v.cell().handle)] = v.name();
-  // Ids grow with time; indices of entries and slots are used again.
+  // Ids grow with time; indices of entries and slots are reused.
   std::sort(ops_.begin(), ops_.end(),
             [&](std::int32_t a, std::int32_t b) { return first_id(a) < first_id(b); });
   std::sort(sources_.begin(), sources_.end(),

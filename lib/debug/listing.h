@@ -7,7 +7,7 @@
 
 namespace tapedeck {
 
-/// Bytes that tensors hold, by where they lie: what is kept twice counts once.
+/// The bytes that tensors hold, by address, so that shared memory counts once.
 class KeptBytes {
  public:
   KeptBytes() = default;
@@ -24,18 +24,18 @@ class KeptBytes {
 
 class Listing {
  public:
-  /// Throws GradientError, which begins with `what`, where gradient() has used up the tape.
+  /// Throws GradientError, which begins with `what`, if gradient() has consumed the tape.
   Listing(Tape& tape, std::string_view what);
   ~Listing();
   Listing(const Listing&) = delete;
 
   Tape& tape() const { return tape_; }
-  const std::vector<std::int32_t>& ops() const { return ops_; }   // entries, but for reads of variables
+  const std::vector<std::int32_t>& ops() const { return ops_; }   // entries except reads of variables
   const std::vector<Slot>& sources() const { return sources_; }   // watched tensors and variables
-  const std::string* variable(Slot s) const;                      // its name, or null where s is no variable
-  /// Where a tensor comes from: for what was read, the variable.
+  const std::string* variable(Slot s) const;                      // its name, or null if s is not a variable
+  /// The slot that a tensor comes from: for the value of a read, the variable; otherwise s.
   Slot origin(Slot s) const;
-  /// What an op's result i is, whether the tape tracks it or not.
+  /// The spec of an op's result i, whether the tape tracks it or not.
   Spec output(TapeEntry& e, std::size_t i) const;
 
  private:

@@ -32,7 +32,7 @@ std::shared_ptr<const Origin> origin_here(std::uint64_t id) {
 
 namespace {
 
-// "program(_ZN3net5layerEv+0x1c) [0x55…]": the function where the symbol is known, else all.
+// "program(_ZN3net5layerEv+0x1c) [0x55…]": returns the function if the symbol is known, else the whole text.
 std::string readable(const std::string& line) {
   const std::size_t open = line.find('('), plus = line.find('+', open);
   if (plus == std::string::npos || plus == open + 1) return line;

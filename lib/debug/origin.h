@@ -7,11 +7,11 @@
 
 namespace tapedeck {
 
-/// Where this thread is.
+/// The current position of this thread.
 std::shared_ptr<const Origin> origin_here(std::uint64_t id);
 /// "a/b" for the scopes a and b.
 std::string scopes();
-/// The functions outside the library that led there, innermost first, and at most eight.
+/// The functions outside the library that led to the position, innermost first, at most eight.
 std::vector<std::string> callers(const Origin& origin);
 /// Lines for a message: the scopes, then the calls outside the library.
 std::string describe(const Origin& origin);

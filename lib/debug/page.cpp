@@ -15,7 +15,7 @@ constexpr std::string_view kTemplate =
 }   // namespace
 
 std::string json_string(std::string_view text) {
-  using Json = nlohmann::ordered_json;   // as profile.cpp does: one instance less
+  using Json = nlohmann::ordered_json;   // as in profile.cpp, which saves an instantiation
   std::string out;
   for (const char c : Json(text).dump(-1, ' ', false, Json::error_handler_t::replace))
     if (c == '<')

@@ -1,15 +1,15 @@
-// A page of HTML with a list of ops and a chart, of a tape or of a compiled function: the template page.html
-// and the data that its script shows, as JSON.
+// An HTML page with a list of ops and a chart, for a tape or a compiled function: the template page.html with
+// JSON data, which its script displays.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace tapedeck {
 
-/// A string of JSON for a script element: no tag begins in it, and it is UTF-8.
+/// A JSON string for a script element: valid UTF-8, in which no tag begins.
 std::string json_string(std::string_view text);
 
-/// A list of JSON.
+/// A JSON array, built item by item.
 class JsonList {
  public:
   void add(std::string_view item) {
@@ -22,7 +22,7 @@ class JsonList {
   std::string text_;
 };
 
-/// Writes the page with this data for write_html; replaces an earlier file.
+/// Writes the page with this data for write_html; replaces an existing file.
 void write_page(const std::string& path, std::string_view data);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// What ops, rules and steps of replays cost. In: events as they begin and end. Out: a table, and JSON for
+// The cost of ops, rules and steps of replays. In: events as they begin and end. Out: a table, and JSON for
 // Chrome's trace viewer.
 #include <algorithm>
 #include <map>
@@ -31,7 +31,7 @@ void EventLog::begin(Entry e) {
   e.of = open;
   entries.push_back(std::move(e));
   open = std::ssize(entries) - 1;
-  innermost().begin = Clock::now();   // last, so that the notes themselves do not count
+  innermost().begin = Clock::now();   // last, so that the bookkeeping is not measured
 }
 
 void EventLog::ends(const Event&) noexcept { step_ends(); }
@@ -68,7 +68,7 @@ void Profile::stop() { log_->stopped = true; }
 
 std::vector<OpCost> Profile::costs() const {
   std::map<std::string, OpCost> by_name;
-  std::vector<bool> listed;   // no parts of others, but of listed replays
+  std::vector<bool> listed;   // events that are part of no other, or of a listed replay
   for (const EventLog::Entry& e : log_->entries) {
     const EventLog::Entry* whole =
         e.of == EventLog::kNone ? nullptr : &log_->entries[static_cast<std::size_t>(e.of)];

@@ -56,7 +56,7 @@ class Data {
  private:
   TapeEntry& entry(std::size_t i) const { return tape_.entries()[listing_.ops()[i]]; }
 
-  // A tensor may be the result of several events, such as record_operation()'s: the name tells which.
+  // A tensor may be the result of several events, such as record_operation()'s: the name distinguishes them.
   void add(const EventLog::Entry& event) {
     if (event.id == 0) return;
     const auto i = static_cast<std::size_t>(at_.find(event.id));
