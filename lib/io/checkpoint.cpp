@@ -23,7 +23,7 @@ struct Value {
   std::optional<Variable> variable = {};
 };
 
-// What restoring expects under a name. Entries that are not required may be missing in the file.
+// The entry expected under a name. Entries that are not required may be missing in the file.
 struct Expected {
   std::optional<Spec> spec;
   bool is_required;
@@ -71,21 +71,21 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 struct Checkpoint::State {
   using Object = Checkpoint::Object;
 
-  /// The slots that an object may have of a variable: an optimizer's master is for f16 and bf16 alone.
+  /// The slots that an object may have for a variable: an optimizer has masters for f16 and bf16 only.
   static std::vector<std::string> slots_of(const Object& object, const Variable& v);
 
   ByName<Value> values;
   ByName<Object> objects;
   std::map<std::uint64_t, std::string> variables;   // id -> name
   ByName<PendingValue> waiting;
-  Metadata waiting_kinds;   // of objects whose parts may wait
+  Metadata waiting_kinds;   // of objects whose parts may be pending
 
   void check_free(const std::string& name) const;
   void add(std::vector<std::pair<std::string, Value>> list);
   void add(const std::string& name, Object object);
   struct Contents {
     NamedTensors tensors;
-    Metadata kinds;   // of objects, by their names
+    Metadata kinds;   // of objects, by name
   };
   Contents contents() const;
   static void expect(ByName<Expected>& here, const std::string& name, const Value& value);
@@ -153,7 +153,7 @@ ByName<Expected> Checkpoint::State::expected(const ByName<Spec>& there) const {
   return here;
 }
 
-// Of the objects whose kind in a file is another one than here, what is different.
+// Describes, by name, the objects whose kind in a file differs from the kind here.
 Metadata Checkpoint::State::other_kinds(const FileName& file, const Metadata& kinds) const {
   Metadata others;
   for (const auto& [name, kind] : kinds) {
@@ -166,8 +166,8 @@ Metadata Checkpoint::State::other_kinds(const FileName& file, const Metadata& ki
   return others;
 }
 
-// The object, here or in a file that was restored, that has the part of this name: of "a/b/c" it is "a/b"
-// where there is one, else "a". Empty if there is none, as for the name of a value.
+// The object, here or in a file that was restored, to which the part of this name belongs: for "a/b/c", "a/b"
+// if there is one, else "a". Empty if there is none, or if the name is that of a value.
 std::string_view Checkpoint::State::owner_of(std::string_view name) const {
   if (values.contains(name)) return {};
   for (std::size_t end = name.rfind('/'); end != 0 && end != name.npos; end = name.rfind('/', end - 1)) {
@@ -184,7 +184,7 @@ void Checkpoint::State::each_part(const Entries& entries, const std::string& obj
     if (owner_of(at->first) == object) f(*at, std::string_view(at->first).substr(prefix.size()));
 }
 
-// Compares the entries of a file with the expected ones. Of objects of other kinds none is restored.
+// Compares the entries of a file with the expected ones. Objects of different kinds are not restored.
 RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there,
                                          const ByName<Expected>& here, const Metadata& others) const {
   RestoreReport report;
@@ -208,8 +208,8 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
   return report;
 }
 
-// The object's state, updated from a file. is_strict: what an object does not always have starts anew where
-// the file lacks it.
+// The object's state, updated from a file. is_strict: optional tensors and slots that the file lacks are
+// removed.
 SavedState Checkpoint::State::merged(const std::string& name, const Object& object,
                                      const NamedTensors& tensors, bool is_strict) const {
   SavedState state = object.state();
@@ -240,8 +240,8 @@ SavedState Checkpoint::State::merged(const std::string& name, const Object& obje
   return state;
 }
 
-// That an object cannot restore a state is a fault of the file, which the object does not know. Errors that
-// begin with another word than restore, such as those of fit, stand for themselves.
+// If an object cannot restore a state, the error names the file, which the object does not know. Errors that
+// do not begin with "restore: ", such as errors of fit, are passed on unchanged.
 Commit Checkpoint::State::prepared(const FileName& file, const std::string& name, const Object& object,
                                    const SavedState& state) try {
   return object.prepare_restore(state);
@@ -252,8 +252,8 @@ Commit Checkpoint::State::prepared(const FileName& file, const std::string& name
   file.fail(fmt::format("\"{}\": {}", name, text.substr(prefix.size())));
 }
 
-// All or nothing. What may throw comes first: the preparations, which change nothing, then the functions of
-// users, which are called again with the old values if one of them throws.
+// All or nothing. First everything that may throw: the preparations, which change nothing, then the users'
+// functions, which are called again with the old values if one of them throws.
 void Checkpoint::State::assign(const FileName& file, const NamedTensors& tensors, bool is_strict) {
   std::vector<Commit> commits;
   struct Written {

@@ -38,8 +38,8 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode);
 }
 
-// The steps in a folder, ascending; none if the folder does not exist. Iterators of std::filesystem end the
-// process where memory runs out.
+// The steps in a folder, ascending; none if the folder does not exist. Iterators of std::filesystem terminate
+// the process if memory runs out.
 std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view prefix,
                                    const std::string& extension) {
   std::vector<std::int64_t> steps;

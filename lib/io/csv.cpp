@@ -15,7 +15,7 @@
 namespace tapedeck {
 namespace {
 
-// Without the space around it, of which a tab that separates is no part.
+// Removes surrounding white space, but not a tab that is the separator.
 std::string_view trimmed(std::string_view text, char separator) {
   const char* const space = separator == '\t' ? " \r" : " \t\r";
   const std::size_t begin = text.find_first_not_of(space);
@@ -31,7 +31,7 @@ std::string_view take(std::string_view& rest, char separator) {
   return text;
 }
 
-// The cells of a row. One in quotes may have separators, and has two quotes for one.
+// The cells of a row. A quoted cell may contain separators, and quotes as two quotes.
 class Row {
  public:
   Row(const FileName& file, std::string_view text, std::int64_t line, char separator)
@@ -77,7 +77,7 @@ struct Decimal {
   std::int64_t exponent = 0;
   std::string digits = {};
 
-  // A text that std::from_chars takes for a finite number.
+  // Precondition: std::from_chars accepts the text as a finite number.
   explicit Decimal(std::string_view text) {
     const std::size_t end = std::min(text.find_first_of("eE"), text.size());
     bool is_behind_point = false;
@@ -100,7 +100,7 @@ struct Decimal {
   auto operator<=>(const Decimal&) const = default;
 };
 
-// Reads the cells of a table: integers exactly, for integer dtypes, else numbers, rounded once.
+// Reads the cells of a table: exactly for integer dtypes, otherwise rounded once.
 class Cells {
  public:
   Cells(const FileName& file, const CsvOptions& options)
@@ -145,8 +145,8 @@ class Cells {
     if (error == std::errc()) number = rounded_to_odd(nearest, cell);
     return error;
   }
-  // A float such that rounding it to a half is rounding the cell's number, to which `nearest` is the nearest
-  // double: where the number lies between two floats, the one whose last bit is 1.
+  // A float that rounds to the same half as the cell's number, whose nearest double is `nearest`: if the
+  // number lies between two floats, the one whose last bit is 1.
   float rounded_to_odd(double nearest, std::string_view cell) const {
     const auto f = static_cast<float>(nearest);
     const bool is_odd = std::bit_cast<std::uint32_t>(f) & 1, is_exact = f == nearest;
@@ -157,7 +157,7 @@ class Cells {
                  : std::abs(nearest) <=> std::abs(static_cast<double>(f));
     return order == 0 ? f : std::nextafter(f, order > 0 ? std::copysign(INFINITY, f) : 0.0f);
   }
-  // What is too near 0 for a T is 0.
+  // Numbers that underflow in T become 0.
   template <class T> static std::errc parse_real(std::string_view cell, T& number) {
     const std::errc error = parse(cell, number);
     if (error != std::errc::result_out_of_range || Decimal(cell).exponent > 0) return error;
@@ -168,14 +168,14 @@ class Cells {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
     return end == cell.data() + cell.size() ? error : std::errc::invalid_argument;
   }
-  // What a float of f32 or for a half is as an element.
+  // The value of x after conversion to the dtype's real type and back.
   float stored(float x) const {
     std::byte element[4];
     convert_elements(DType::f32, &x, real_of(dtype_), element, 1);
     convert_elements(real_of(dtype_), element, DType::f32, &x, 1);
     return x;
   }
-  // Whether the last number is one of the dtype.
+  // Whether the last number is in the range of the dtype.
   bool fits() const {
     if (dtype_ == DType::u64) return true;
     if (is_f64_) return true;
@@ -204,7 +204,7 @@ class Cells {
     }
   }
 
-  // The option that a file may need of which a cell is no number.
+  // Suggests an option for a file with a cell that is not a number.
   std::string advice(std::string_view cell, bool is_first) const {
     for (const char c : std::string_view(";\t|"))
       if (c != options_.separator && cell.find(c) != std::string_view::npos)
@@ -219,10 +219,10 @@ class Cells {
   std::vector<std::int64_t> integers_;
   std::vector<std::uint64_t> naturals_;   // of u64
   std::vector<double> numbers_;           // of f64 and c128
-  std::vector<float> floats_;             // of other dtypes that are not whole
+  std::vector<float> floats_;             // of the other dtypes that are not integers
 };
 
-// What separates numbers is no part of one, nor of a quote or line.
+// Throws for a separator that may be part of a number, a quote or a line end.
 void check(const CsvOptions& options) {
   const char c = options.separator;
   const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

@@ -75,7 +75,7 @@ struct Epoch::State {
   std::exception_ptr error;
   bool is_done = false, is_wanted = true;
   std::thread maker;
-  const pid_t process = ::getpid();   // a forked child has no maker
+  const pid_t process = ::getpid();   // a forked child has no prefetching thread
 
   bool is_elsewhere() const { return maker.joinable() && ::getpid() != process; }
   Batch make();

@@ -1,5 +1,5 @@
-// Reads a JSON text in one pass. Strings with escapes or other than ASCII are nlohmann's business, and so is
-// what is wrong with a text that is no JSON.
+// Reads a JSON text in one pass. Strings with escapes or non-ASCII characters are left to nlohmann, as is the
+// error message for invalid JSON.
 #include "io/json_text.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Keeps no values, which could take more memory than the text.
+// Does not keep values, which could need more memory than the text.
 class FirstError final : public nlohmann::json_sax<Json> {
  public:
   explicit FirstError(std::string_view text) { Json::sax_parse(text, this); }
@@ -122,9 +122,9 @@ void JsonText::read(JsonValue& value, int depth) {
 void JsonText::read_members(JsonValue& value, char end, int depth) {
   const bool has_names = value.kind == JsonValue::Kind::object;
   if (!take(end)) {
-    if (depth > 1 && has_names) value.members.reserve(4);   // as many as most have
+    if (depth > 1 && has_names) value.members.reserve(4);   // the size of most objects
     do {
-      // Each takes twenty times its text.
+      // An element needs twenty times the memory of its text.
       if (!has_names && value.members.size() == kLongest)
         file_.fail(fmt::format("the header has a list of more than {} elements", kLongest));
       const std::string_view name = has_names ? string() : std::string_view();

@@ -15,18 +15,18 @@ namespace tapedeck {
 struct JsonValue {
   enum class Kind { object, array, string, number, other };
   Kind kind = Kind::other;
-  std::string_view text = {};                                         // of what is no object or array
-  std::optional<std::uint64_t> number = {};                           // if it is whole and not negative
-  std::vector<std::pair<std::string_view, JsonValue>> members = {};   // those of arrays have no names
+  std::string_view text = {};                                         // if it is not an object or array
+  std::optional<std::uint64_t> number = {};                           // if it is a nonnegative integer
+  std::vector<std::pair<std::string_view, JsonValue>> members = {};   // elements of arrays have no names
 
   const JsonValue* find(std::string_view name) const;
 };
 
-/// Refuses duplicate keys, of which JSON parsers silently take one, more than three levels, and lists of more
-/// than 64 elements.
+/// Parses a JSON text. Refuses duplicate keys, of which JSON parsers silently keep one; more than three
+/// levels; and lists of more than 64 elements.
 class JsonText {
  public:
-  /// `text` must stay. Throws FileError, also where it is no JSON.
+  /// `text` must outlive this object. Throws FileError, also if it is not JSON.
   JsonText(const FileName& file, std::string_view text);
   JsonText(const JsonText&) = delete;
   JsonText& operator=(const JsonText&) = delete;
@@ -49,11 +49,11 @@ class JsonText {
   const FileName& file_;
   std::string_view text_;
   std::size_t at_ = 0;
-  std::deque<std::string> decoded_;   // strings that are no part of the text as it stands
+  std::deque<std::string> decoded_;   // strings that do not occur literally in the text
   JsonValue root_;
 };
 
-/// Text that is in quotes in JSON just as it is.
+/// Whether the text needs no escapes in a JSON string.
 bool is_plain_json(std::string_view text);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// Takes the place of npz.cpp in a library without libzip.
+// Replaces npz.cpp in a library without libzip.
 #include "core/format.h"
 #include "tapedeck/npy.h"
 

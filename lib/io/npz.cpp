@@ -31,8 +31,8 @@ using Archive = std::unique_ptr<zip_t, Discard>;
   name.fail(fmt::format("cannot be opened as a zip archive: {}", text));
 }
 
-// Checks that the names and sizes in front of the members are those of the directory at the end, and that no
-// name is there twice.
+// Checks that the names and sizes before the members agree with the directory at the end, and that no name
+// occurs twice.
 Archive open_for_reading(const FileName& name) {
   int code = 0;
   Archive archive(zip_open(name.path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
@@ -157,7 +157,7 @@ class MemberSource final : public ByteSource {
   std::unique_ptr<zip_file_t, Close> member_;
 };
 
-// How much the members of an archive may take: no more of the file than there is, and no more memory than
+// The limits for the members of an archive: no more bytes of the file than it has, and no more memory than
 // allowed. Deflate expands by a factor of at most 1032.
 class Budget {
  public:

@@ -19,7 +19,7 @@ struct StoredTensor {
 struct SafetensorsHeader {
   std::vector<StoredTensor> tensors;   // in file order
   Metadata metadata;                   // the user's metadata
-  Metadata kinds = {};                 // of objects, by their names: see SavedState
+  Metadata kinds = {};                 // of objects, by name: see SavedState
 };
 
 /// The header's text, with placeholders for checksums, which are known only after the tensors are written.

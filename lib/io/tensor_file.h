@@ -11,7 +11,7 @@ class TensorReader {
   const FileName& name() const { return file_.name(); }
   const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
   const Metadata& metadata() const { return header_.metadata; }
-  /// Of objects, by their names.
+  /// The kinds of objects, by name.
   const Metadata& kinds() const { return header_.kinds; }
   /// Fails if the bytes do not match the tensor's checksum.
   Tensor read(const StoredTensor& stored) const;

@@ -15,7 +15,7 @@
 namespace tapedeck {
 namespace {
 
-// The offset behind the last complete line of the first `end` bytes.
+// The offset after the last complete line of the first `end` bytes.
 std::int64_t end_of_lines(const InputFile& file, std::int64_t end) {
   char piece[4096];
   while (end > 0) {
@@ -29,10 +29,10 @@ std::int64_t end_of_lines(const InputFile& file, std::int64_t end) {
 }
 std::int64_t end_of_lines(const InputFile& file) { return end_of_lines(file, file.size()); }
 
-// Where a log goes on: behind its last line. What is no log is left as it is.
+// The end of a log, where it is continued. Throws if the file is not a log, which is left unchanged.
 struct Tail {
   std::int64_t begin;
-  bool lacks_newline;   // a whole line does
+  bool lacks_newline;   // a complete last record has no newline
 };
 Tail tail_of(const InputFile& file) {
   constexpr std::int64_t most = 1 << 20;
@@ -57,8 +57,8 @@ std::string json_of(const auto& value) {
   return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The file, for reading and appending, and the folders it is in. Other programs may rename it meanwhile, so
-// that it is not opened by its path again.
+// The file, for reading and appending, and the folders it is in. Other programs may rename the file
+// meanwhile, so it is never reopened by its path.
 int open_log(const FileName& name) {
   name.check();
   std::error_code error;
@@ -114,7 +114,7 @@ void TrainingLog::truncate(std::int64_t size) {
   broken_ = false;
 }
 
-// A part of a line, which a full disk may leave, is removed by the next call.
+// A partial line, which a full disk may cause, is removed by the next call.
 void TrainingLog::append(std::string_view line) {
   const FileName name{"training_log", path_};
   if (broken_ && ::ftruncate(file_, end_of_lines(InputFile(name, file_))) != 0)
