@@ -1,4 +1,4 @@
-// L-BFGS by libLBFGS, through whose C code no exception may pass.
+// L-BFGS by libLBFGS; no exception may propagate through its C code.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -19,8 +19,8 @@ namespace {
 
 std::span<const double> values(const double* x, int n) { return {x, static_cast<std::size_t>(n)}; }
 
-// Runs of the library, each of which begins with a step along the negative gradient, from the best point that
-// the one before has seen.
+// Repeated runs of the library. Each begins at the best point evaluated in the previous run, with a step
+// along the negative gradient.
 class Lbfgs {
  public:
   Lbfgs(Objective& objective, const LbfgsOptions& options) : objective_(objective), x_(nullptr, lbfgs_free) {
@@ -49,7 +49,7 @@ class Lbfgs {
       case LBFGSERR_OUTOFMEMORY:
         throw std::bad_alloc();
       case LBFGSERR_MAXIMUMSTEP:
-        m_.converged = false;   // though beside so large an x any gradient is small
+        m_.converged = false;   // any gradient is small relative to so large an x
         m_.reason =
             "the longest step, of 1e20 times the direction, still lowers the value: it may have no minimum";
         break;
@@ -58,7 +58,8 @@ class Lbfgs {
     }
   }
 
-  // Along the negative gradient, too. That the search has seen a lower value makes it a step all the same.
+  // Called if a run has failed, even with its first step along the negative gradient. If its search has
+  // evaluated a lower value, this still counts as a step.
   void search_failed_at(const Point& from) {
     if (!is_lower(m_.value, from.value)) m_.reason = why_stuck(objective_, from);
     if (!m_.reason.empty()) return objective_.note(m_, from);
@@ -81,7 +82,7 @@ class Lbfgs {
     return is_lower(objective_.best().value, at_.value) ? objective_.best() : at_;
   }
 
-  // After an exception it gives NaN, and the library gives up.
+  // After an exception it returns NaN, which ends the run.
   static double evaluate(void* instance, const double* x, double* g, int n, double) noexcept {
     Lbfgs& run = *static_cast<Lbfgs*>(instance);
     const std::span<double> gradient(g, static_cast<std::size_t>(n));
@@ -107,9 +108,9 @@ class Lbfgs {
     return is_finite(value, g) && std::isfinite(dot(g, g)) ? value : barrier(x, g);
   }
 
-  // The library's search computes with all values that it is given. Where they, or the gradient's squares,
-  // are not finite it is told that the value has risen by as much as the slope promised it would fall, and it
-  // tries a shorter step.
+  // The library's search computes with every value that it gets. If the value, the gradient or its squared
+  // norm is not finite, evaluate() returns instead a value that has risen by as much as the slope predicts it
+  // to fall, so that the search tries a shorter step.
   double barrier(std::span<const double> x, std::span<double> g) const {
     double promised = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -130,7 +131,7 @@ class Lbfgs {
     return run.thrown_ || !run.m_.reason.empty() ? LBFGS_STOP : 0;
   }
 
-  // A search ends at the point that it has evaluated last.
+  // A line search ends at the point evaluated last.
   void progress(int k) {
     at_ = next_;
     m_.iterations = done_before_ + k;
@@ -140,10 +141,10 @@ class Lbfgs {
   Objective& objective_;
   lbfgs_parameter_t parameters_;
   std::unique_ptr<double, void (*)(double*)> x_;
-  Point at_, next_;   // where the search that is under way begins, and what it has evaluated last
-  double unit_ = 1;   // of the values and gradients that the library computes with, whose squares it takes
+  Point at_, next_;   // start of the current line search; the point evaluated last
+  double unit_ = 1;   // divides values and gradients, which the library squares
   bool is_start_ = false;
-  int done_before_ = 0;   // iterations of the runs before
+  int done_before_ = 0;   // iterations of earlier runs
   Minimum m_;
   std::exception_ptr thrown_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-constexpr double kSufficient = 1e-4;   // of the fall that the slope promises
+constexpr double kSufficient = 1e-4;   // of the decrease that the slope predicts
 constexpr int kMaxHalvings = 40;
 
 // y += a x
@@ -43,7 +43,7 @@ class Newton {
   }
 
  private:
-  // Otherwise goes on from the lower point that it has found.
+  // If it is not stuck, continues from the lower point that why_stuck has found.
   bool is_stuck() {
     m_.reason = why_stuck(objective_, at_);
     if (m_.reason.empty()) at_ = objective_.best();
@@ -60,8 +60,8 @@ class Newton {
     return h;
   }
 
-  // The step p with H p = -g, so nearly that Newton's fast convergence near the minimum is kept. r and d are
-  // in units of the gradient, so that their squares neither overflow nor underflow.
+  // The step p with H p = -g, solved accurately enough to keep the fast convergence of Newton's method near
+  // the minimum. r and d are in units of the gradient, so that their squares neither overflow nor underflow.
   Vector direction() {
     const double unit = unit_of(m_.gradient_norm);
     const double enough = std::min(0.5, std::sqrt(m_.gradient_norm)) * (m_.gradient_norm / unit);
@@ -95,8 +95,9 @@ class Newton {
     return p;
   }
 
-  // Goes on from the best point seen, which is mostly the first of p, p/2, p/4, … that lowers the value
-  // enough; a step that was too long for that may have found a lower one. False where none is lower.
+  // Continues from the best point evaluated. Mostly this is the first of the steps p, p/2, p/4, … that lowers
+  // the value enough, but a longer step may have found a lower one. Returns false if there is no lower point
+  // and halve() fails.
   bool search(const Vector& p) {
     const bool found = halve(p);
     if (!is_lower(objective_.best().value, at_.value)) return found;
@@ -122,12 +123,12 @@ class Newton {
     return false;
   }
 
-  // Where the fall is lost in the value's rounding, the slope must have fallen. Such steps never add up to a
-  // rise above the best value.
+  // If the decrease is lost in the rounding of the value, the slope must have decreased. Comparing with the
+  // best value ensures that such steps never add up to an increase.
   bool is_flat(const Point& next, const Vector& p, double slope) {
     const double best = objective_.best().value;
     return std::abs(next.value - best) <= 1e-15 * std::abs(best) &&
-           std::abs(dot(next.g, p)) <= 0.9 * std::abs(slope);   // else two points may take turns
+           std::abs(dot(next.g, p)) <= 0.9 * std::abs(slope);   // else the search may alternate
   }
 
   const detail::Traced& f_;

@@ -147,7 +147,7 @@ void Objective::arrive(Minimum& m, const Point& p) const {
     m.reason = "max_iterations";
 }
 
-// Each number of x is rounded, and then the value.
+// Rounding affects each number of x, and the value.
 double Objective::rounding(const Point& p) const {
   double size = std::abs(p.value);
   for (std::size_t i = 0; i < p.x.size(); ++i)

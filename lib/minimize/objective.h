@@ -5,12 +5,12 @@
 namespace tapedeck {
 
 struct Point {
-  std::vector<double> x, g;   // g is the gradient there
+  std::vector<double> x, g;   // g is the gradient at x
   double value = 0;
 };
 
-/// Whether a is lower than b by more than the rounding of b. Within it, the smaller gradient tells better
-/// which of two points is nearer to a minimum.
+/// Whether a is lower than b by more than the rounding of b. For smaller differences, comparing the gradients
+/// shows better which of two points is nearer to a minimum.
 bool is_lower(double a, double b);
 
 class Objective {
@@ -21,10 +21,10 @@ class Objective {
 
   std::size_t size() const { return start_.size(); }
 
-  /// The value, and the gradient into g; zeros where it is none. NaN where x is not finite in its dtypes.
+  /// Returns the value, and writes the gradient to g, zeros if it is none. NaN if x is not finite in its
+  /// dtypes.
   double value_and_gradient(std::span<const double> x, std::span<double> g);
-  /// Evaluates the start; throws where the value or the gradient is not finite, and where no gradient reaches
-  /// x.
+  /// Evaluates the start; throws if the value or the gradient is not finite, or if no gradient reaches x.
   const Point& begin();
   /// The point with the least value of all evaluated so far whose value and gradient are finite.
   const Point& best() const { return best_; }
@@ -32,11 +32,11 @@ class Objective {
   std::vector<Tensor> unpack(std::span<const double> x) const;
   void pack(std::span<const Tensor> parts, std::span<double> x) const;
 
-  /// Fills in x, the value, the norm of the gradient and whether it has converged: for p, or for the best
-  /// point where that is lower.
+  /// Sets x, the value, the norm of the gradient and `converged` to those of p, or of the best point if it is
+  /// lower.
   void note(Minimum& m, const Point& p) const;
-  /// The same where a run begins, m.iterations being 0, or an iteration ends. Calls progress after an
-  /// iteration, and fills in the reason where the run ends here.
+  /// As note, at the start of a run, where m.iterations is 0, or at the end of an iteration. Calls progress
+  /// after an iteration, and sets the reason if the run ends here.
   void arrive(Minimum& m, const Point& p) const;
 
   /// How far rounding may change the value near p.
@@ -51,14 +51,14 @@ class Objective {
   double epsilon_;   // of the least precise dtype of x and the value
   const MinimizeOptions& options_;
   int evaluations_ = 0;
-  bool has_gradient_ = false;   // at the last point
+  bool has_gradient_ = false;   // at the point evaluated last
 };
 
 bool is_finite(double value, std::span<const double> g);
-/// The largest power of two up to x that is a normal number, as its reciprocal is. To divide by it rounds
-/// nothing.
+/// The largest power of two up to x that is a normal number and has a normal reciprocal. Division by it is
+/// exact.
 double unit_of(double x);
-/// Euclidean; its squares neither overflow nor underflow.
+/// The Euclidean norm, computed without overflow or underflow of squares.
 double norm(std::span<const double> v);
 double dot(std::span<const double> a, std::span<const double> b);
 

@@ -9,11 +9,11 @@ namespace tapedeck {
 namespace {
 
 struct Change {
-  double slope;   // half the difference of the values at both ends, which the curvature does not change
-  double rise;    // of the mean of both above the value between them
+  double slope;   // half the difference of the values at both ends, on which curvature has no effect
+  double rise;    // mean of the values at both ends, minus the value between them
 };
 
-// Over steps from p of ± `length` times the gradient; NaN where a value is not finite.
+// The change over steps of ± `length` times the gradient from p; NaN if a value is not finite.
 Change change(Objective& objective, const Point& p, double length) {
   std::vector<double> x(p.x.size()), g(p.x.size());
   const auto value = [&](double by) {
@@ -26,10 +26,10 @@ Change change(Objective& objective, const Point& p, double length) {
   return {(up - down) / 2, (up + down) / 2};
 }
 
-// Whether the value has a minimum at p along the gradient, as far as rounding lets it tell. Over a step that
-// is long enough to be seen, and no longer, it must rise on both sides as a parabola does, not as at a kink:
-// over a quarter of the step by a sixteenth, not by a quarter. The parabola's least value is lower than that
-// at p by slope² / (4 rise), be the slope the measured one or the gradient's.
+// Whether the value has a minimum at p along the gradient, as far as rounding permits to decide. Over a step
+// just long enough for its change to exceed rounding, it must rise on both sides like a parabola, not like a
+// kink: over a quarter of the step by a sixteenth, not by a quarter. The minimum of the parabola is lower
+// than the value at p by slope² / (4 rise), for the larger of the measured slope and that of the gradient.
 bool is_minimum(Objective& objective, const Point& p) {
   const double rounding = objective.rounding(p), size = norm(p.g);
   double length = 1e3 * rounding / size / size;
@@ -51,14 +51,15 @@ std::string rounding_unless_lower(const Objective& objective, const Point& p) {
 
 }   // namespace
 
-// The change over a short step is lost in rounding, that over a long one is not the slope's. So the gradient
-// is right where one of three steps agrees with it, and not where two agree with each other alone. Near a
-// minimum the slope can be too small for either, or the steps so long that two agree by chance.
+// The change over a short step is lost in rounding, and the change over a long step is not determined by the
+// slope. So the gradient is considered right if one of three steps agrees with it, and wrong if only two
+// steps agree with each other. Near a minimum the slope can be too small for either, or the steps so long
+// that two agree by chance.
 std::string why_stuck(Objective& objective, const Point& p) {
   if (is_minimum(objective, p)) return rounding_unless_lower(objective, p);
   const double size = norm(p.g);
   bool some_finite = false;
-  double last = std::nan("");   // the change over the step before, for 1 by the gradient
+  double last = std::nan("");   // the change over the previous step, relative to the gradient's prediction
   for (const double above_rounding : {1e3, 1e5, 1e7}) {
     const double promised = above_rounding * objective.rounding(p);
     const double ratio = change(objective, p, promised / size / size).slope / promised;
