@@ -15,7 +15,7 @@
 namespace tapedeck::nn {
 namespace {
 
-// Below all scores, and finite, so that a row of these alone has a softmax.
+// Below all scores, and finite, so that a row of only this value has a softmax.
 double lowest(DType t) {
   return t == DType::f64 ? std::numeric_limits<double>::lowest()
                          : static_cast<double>(std::numeric_limits<float>::lowest());
@@ -36,7 +36,7 @@ Tensor causally_masked(const Tensor& scores) {
   return masked(scores, less_equal(arange(keys), last));
 }
 
-// [batch, length, heads · depth] as [batch, heads, length, depth], and back.
+// Reshapes [batch, length, heads · depth] to [batch, heads, length, depth], and back.
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
   const Shape& s = x.shape();
   return transpose(reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
@@ -46,7 +46,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-// Whether all leading axes are those of the query, so that they are a batch.
+// Whether all operands have the dtype and the leading axes of the query, so that these axes are a batch.
 bool have_one_lead(const Tensor& query, const Tensor& key, const Tensor& value) {
   const int rank = query.ndim();
   if (key.ndim() != rank || value.ndim() != rank || key.dtype() != query.dtype() ||
@@ -58,7 +58,7 @@ bool have_one_lead(const Tensor& query, const Tensor& key, const Tensor& value) 
 }
 Tensor as_batch(const Tensor& x) {
   const Shape& s = x.shape();
-  std::int64_t batch = 1;   // not -1, which an empty tensor leaves open
+  std::int64_t batch = 1;   // not -1, which is ambiguous for an empty tensor
   for (int axis = 0; axis < x.ndim() - 2; ++axis)
     batch *= s[axis];
   return reshape(x, {batch, s[x.ndim() - 2], s[x.ndim() - 1]});
@@ -83,7 +83,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     shape.set(query.ndim() - 1, value.shape()[value.ndim() - 1]);
     return reshape(y, shape);
   }
-  // Scores of halves lose what a softmax tells apart. Other dtypes beside a half are promoted below.
+  // Scores in a half are too imprecise for a softmax. Halves mixed with other dtypes are promoted below.
   if (is_half(query.dtype()) && key.dtype() == query.dtype() && value.dtype() == query.dtype())
     return astype(attention(in_f32(query), in_f32(key), in_f32(value), options), query.dtype());
   const double depth = static_cast<double>(query.shape()[query.ndim() - 1]);
@@ -99,7 +99,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
 
 namespace {
 
-// A dense layer whose kernel is one of attention's.
+// Creates a projection: a dense layer, by default with a Glorot-uniform kernel and a bias of zeros.
 Dense projection(std::int64_t inputs, std::int64_t outputs, std::int64_t heads, random::Key key,
                  const LayerOptions& options) {
   if (heads < 1 || outputs % heads != 0)
@@ -144,7 +144,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call
                     {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run}))
               : dot_product_attention(queries, keys, values, call.mask, {.heads = heads, .causal = causal});
       Tensor result = output(heard);
-      if (call.cache) *call.cache = {keys, values};   // last, since what is above may throw
+      if (call.cache) *call.cache = {keys, values};   // last, since the code above may throw
       return detail::noted(this, "MultiHeadAttention", std::move(result));
     });
   });

@@ -31,7 +31,7 @@ template <int N, class Options> Variable conv_kernel(const char* layer, ExtentsO
   return detail::new_kernel(layer, shape, key, variables_of(o));
 }
 
-// A sequence as an image of one row.
+// Treats a sequence as an image of one row.
 HeightWidth in_a_row(std::int64_t n) { return {1, n}; }
 Conv2dTransposeOptions in_a_row(const ConvTransposeOptions<1>& o) {
   const bool is_given = o.padding.mode == Padding::given;
@@ -53,7 +53,7 @@ Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv3dOptions& o) 
   return conv3d(x, kernel, o);
 }
 Tensor output_of(const Tensor& x, const Tensor& kernel, const ConvTransposeOptions<1>& o) {
-  const int row = o.layout == Layout::nchw ? -2 : -3;   // where the axis of rows is put
+  const int row = o.layout == Layout::nchw ? -2 : -3;   // the position of the axis of rows
   return squeeze(conv2d_transpose(expand_dims(x, row), expand_dims(kernel, 0), in_a_row(o)), {row});
 }
 Tensor output_of(const Tensor& x, const Tensor& kernel, const Conv2dTransposeOptions& o) {

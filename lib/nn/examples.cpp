@@ -27,7 +27,8 @@ void check_real(std::string_view metric, const Tensor& labels, const Tensor& pre
                             predictions.spec());
 }
 
-// i64 [...] of x, which is classes, or has a further axis for them, along which the largest wins.
+// Classes, i64 [...], from x, which contains classes, or has a further axis of scores, whose largest selects
+// the class.
 Tensor indices(std::string_view metric, std::string_view name, const Tensor& x, bool is_wide,
                std::int64_t classes) {
   if (is_wide) return argmax(x.dtype() == DType::boolean ? astype(x, DType::u8) : x);

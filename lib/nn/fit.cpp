@@ -1,4 +1,4 @@
-// The training loop: batches, steps, epochs, and what comes after each.
+// The training loop: batches, steps, epochs, and the actions after each of them.
 #include "tapedeck/nn/fit.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void check_options(const FitOptions& o) {
   }
 }
 
-/// What a single replica would decide, or do to variables that others read.
+/// Throws for options by which a single replica would decide, or change variables that others read.
 void check_replica_options(const FitOptions& o) {
   const auto refuse = [](bool given, std::string_view option, std::string_view advice) {
     if (given) throw_error<ArgumentError>("fit: {} is not for replicas; {}", option, advice);
@@ -57,12 +57,12 @@ void check_replica_options(const FitOptions& o) {
          "keep the values in on_epoch");
 }
 
-/// Whether this thread writes what is written once.
+/// Whether this thread writes the output that only one replica writes.
 bool is_first_replica() {
   return !thread_state.communicator || thread_state.communicator->replica().index == 0;
 }
 
-/// Of numbers that each replica has, so that all of them decide alike.
+/// Averages numbers over replicas, so that all of them take the same decisions.
 void average_over_replicas(std::vector<NamedNumber>& numbers) {
   if (!thread_state.communicator) return;
   std::vector<double> values = {1};
@@ -74,7 +74,8 @@ void average_over_replicas(std::vector<NamedNumber>& numbers) {
     numbers[i].value = of_all[i + 1] / of_all[0];
 }
 
-/// A loss of labels [n] and predictions [n, 1] is one of all pairs, which is hardly ever meant.
+/// Warns if labels [n] and predictions [n, 1] broadcast to a loss of all pairs, which is hardly ever
+/// intended.
 void warn_of_pairs(const BatchResult& r) {
   if (!r.labels.defined() || !r.predictions.defined() || r.labels.shape() == r.predictions.shape() ||
       r.loss.size() <= std::max(r.labels.size(), r.predictions.size()))
@@ -85,7 +86,7 @@ void warn_of_pairs(const BatchResult& r) {
                   r.loss.spec(), r.labels.spec(), r.predictions.spec()));
 }
 
-/// The loss, the metrics, and both of the validation data.
+/// The names of the loss and the metrics, and of both for the validation data.
 std::vector<std::string> number_names(const FitOptions& o, bool validates) {
   std::vector<std::string> names = {"loss"};
   for (const Metric& metric : o.metrics)
@@ -105,7 +106,7 @@ std::string listed(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// What says which epoch is best.
+/// The number that decides which epoch is best.
 struct Monitor {
   std::string name;
   bool larger_is_better;
@@ -130,7 +131,7 @@ DataLoader unshuffled(const FitData& data, std::optional<std::int64_t> batch) {
   return DataLoader(std::get<Dataset>(data.data()), {.batch = batch.value_or(kBatch)});
 }
 
-/// What is trained on, and what for validation.
+/// The data for training, and for validation.
 struct Parts {
   FitData training;
   std::optional<FitData> validation;
@@ -154,7 +155,7 @@ Parts split(const FitData& data, const FitValidation& validation) {
   return {dataset->range(0, end), dataset->range(end, dataset->size())};
 }
 
-/// Refuses what would have no effect.
+/// Throws for options that would have no effect.
 void check_use(const Parts& parts, const FitOptions& o) {
   const auto is_loader = [](const FitData& d) { return std::holds_alternative<DataLoader>(d.data()); };
   if (o.batch && is_loader(parts.training) && (!parts.validation || is_loader(*parts.validation)))
@@ -190,7 +191,7 @@ struct Tally {
   std::vector<Metric> metrics;
   Mean loss = Mean("loss");
 
-  /// Begins with nothing.
+  /// Begins without any batch.
   explicit Tally(std::vector<Metric> all) : metrics(std::move(all)) { reset(); }
 
   void add(std::string_view caller, const Batch& batch, const BatchResult& result, double batch_loss) {
@@ -272,7 +273,7 @@ class Loop {
   std::optional<std::pair<std::int64_t, std::int64_t>> saved_;   // the epoch and batch of the last checkpoint
   Progress progress_;
   std::optional<std::int64_t> resumed_at_;
-  bool stop_ = false;   // a callback says so
+  bool stop_ = false;   // a callback has requested it
 };
 
 Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, Optimizer& optimizer,
@@ -305,7 +306,7 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
   if (options.checkpoints) open_folder();
 }
 
-// What is saved and restored is the network, by the names of its variables.
+// Checkpoints and restore_best save and restore the network, by the names of its variables.
 void Loop::check_in_network() const {
   std::set<std::string_view> names;
   for (const auto& [name, variable] : variables_)
@@ -336,7 +337,7 @@ void Loop::open_folder() {
   if (options_.checkpoints->add) options_.checkpoints->add(checkpoint_);
 }
 
-/// Goes on from the last checkpoint, or makes the first one.
+/// Continues from the last checkpoint, or saves the first one.
 void Loop::begin() {
   if (!folder_) return;
   const std::optional<std::string> latest = folder_->latest();
@@ -375,7 +376,8 @@ void Loop::train_epoch() {
   end_epoch();
 }
 
-// Replicas that drop the same elements of different rows would learn less of them.
+// Each replica gets its own key: if all of them dropped the same elements of different rows, they would learn
+// less from these.
 random::Key Loop::key_of_batch(std::int64_t n) const {
   const random::Key key = options_.key.split(1).split(static_cast<std::uint64_t>(n));
   const Communicator* const all = thread_state.communicator;
@@ -448,7 +450,7 @@ void Loop::end_epoch() {
   if (is_due(at.epoch, &FitCheckpoints::every_epochs)) save();
 }
 
-/// Is this epoch the best one? Is it time to end?
+/// Decides whether this epoch is the best one, and whether to stop.
 void Loop::judge(const EpochReport& report) {
   FitPosition& at = state_.at;
   const double value = report[monitor_.name];
@@ -470,7 +472,8 @@ void Loop::judge(const EpochReport& report) {
   best.save(options_.checkpoints->folder + "/best.safetensors");
 }
 
-// Among replicas the first: an epoch's numbers are those of all, a step's loss is that of its part.
+// Only the first replica writes the log: numbers of an epoch are averages over all replicas, the loss of a
+// step is that of its own part of the batch.
 bool Loop::writes_log() const { return options_.log && is_first_replica(); }
 
 void Loop::log_epoch(const EpochReport& report) {
@@ -485,7 +488,7 @@ bool Loop::is_due(std::int64_t count, std::int64_t FitCheckpoints::*every) const
   return folder_ && *options_.checkpoints.*every > 0 && count % (*options_.checkpoints.*every) == 0;
 }
 
-/// Unless there is no folder, or this has been saved.
+/// Saves a checkpoint, unless there is no folder or this position has been saved.
 void Loop::save() {
   FitPosition& at = state_.at;
   const std::pair position(at.epoch, at.batch);

@@ -1,4 +1,4 @@
-// Saves and restores where a training stands.
+// Saves and restores the position of a training.
 #include "nn/fit_state.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::string_view kHistory = "history/", kBest = "best/";
 
 double number(std::int64_t n) { return static_cast<double>(n); }
 
-/// One number of all epochs.
+/// One number, over all epochs.
 Tensor column(const std::vector<EpochReport>& history, const auto& number_of) {
   std::vector<double> values;
   for (const EpochReport& epoch : history)

@@ -1,18 +1,18 @@
-// FitState: where a training stands, in the form in which checkpoints save it.
+// FitState: the position of a training, in the form in which checkpoints save it.
 #pragma once
 #include "tapedeck/nn/fit.h"
 
 namespace tapedeck::nn {
 
-/// What changes from step to step, beside variables, optimizer and metrics.
+/// The state that changes from step to step, in addition to variables, optimizer and metrics.
 struct FitPosition {
-  std::int64_t epoch = 0, batch = 0;   // the next ones
+  std::int64_t epoch = 0, batch = 0;   // the next epoch and batch
   std::int64_t steps = 0;
   std::vector<EpochReport> history = {};
   std::optional<std::int64_t> best_epoch = {};
-  double best = 0;                 // the monitor in that epoch
+  double best = 0;                 // value of the monitor in the best epoch
   NamedTensors best_values = {};   // of the network's variables, if they are kept
-  std::int64_t waited = 0;         // epochs since then
+  std::int64_t waited = 0;         // epochs since the best one
   bool stopped = false;            // by early stopping
   std::int64_t log_size = -1;      // -1: there is no log
 };
@@ -24,8 +24,8 @@ struct FitState {
   FitPosition at = {};
 
   SavedState state() const;
-  /// Throws ArgumentError where the saved training had other numbers, or another number of batches in the
-  /// epoch that it is in, and for a state that no training can have.
+  /// Throws ArgumentError if the saved training has other numbers, or another number of batches in its
+  /// current epoch, and for an impossible state.
   Commit prepare_restore(const SavedState& saved);
   bool may_have(std::string_view tensor) const;
 };

@@ -8,7 +8,7 @@
 namespace tapedeck::nn {
 namespace {
 
-// Where an error comes from.
+// The layer that an error comes from.
 class Place {
  public:
   Place(const void* layer, std::string_view type, std::string below, std::string error)
@@ -16,7 +16,7 @@ class Place {
     set_path(below_);
   }
 
-  // Whether the layer is in what is walked; then the path is the one there.
+  // Whether the walk reaches the layer; if so, its path is the one in the walk.
   bool find(const std::function<void(const detail::Visit&)>& walk) {
     bool found = false;
     walk([&](const detail::Node& node) {
@@ -40,14 +40,15 @@ class Place {
   std::string below_, error_, path_, text_;
 };
 
-// Still an E to who catches it.
+// An E with the place of the error, so that handlers for E catch it.
 template <class E> class ErrorAt final : public E, public Place {
  public:
   explicit ErrorAt(Place place) : E(""), Place(std::move(place)) {}
   const char* what() const noexcept override { return text().c_str(); }
 };
 
-// In a handler of `e`. A class that a user has derived from one of these is left as it is.
+// Call this in a handler of `e`. An error of a class that a user has derived from one of these is rethrown
+// unchanged.
 [[noreturn]] void rethrow_at(const Error& e, Place place) {
   if (typeid(e) == typeid(ShapeError)) throw ErrorAt<ShapeError>(std::move(place));
   if (typeid(e) == typeid(DTypeError)) throw ErrorAt<DTypeError>(std::move(place));
@@ -108,7 +109,7 @@ void detail::name_failing_layer(const std::function<void(const Visit&)>& walk) {
     throw;
   } catch (Place& place) {
     (void)place.find(walk);
-  } catch (...) {   // of no layer
+  } catch (...) {   // not from a layer
   }
 }
 

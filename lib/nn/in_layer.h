@@ -1,4 +1,4 @@
-// Errors of layers, which say what layer it is and what it takes.
+// Errors of layers, which name the layer and the input that it expects.
 #pragma once
 #include <string_view>
 
@@ -6,8 +6,8 @@
 
 namespace tapedeck::nn {
 
-/// A layer, and what it is called with: a tensor whose axes are named, "...,height,width,#", where # has the
-/// extent n; without an # other words for it.
+/// A layer, and the input that it expects: a tensor with named axes, "...,height,width,#", where # has the
+/// extent n; without a # a description in words.
 struct Takes {
   const void* layer;
   std::string_view type;
@@ -16,14 +16,14 @@ struct Takes {
   std::int64_t n = 0;
 };
 
-/// In a handler: throws the error again, of the same type, with the layer and what it was called with. An
-/// error that is none of shapes, dtypes and arguments, or that says a layer already, is passed on.
+/// Call this in a handler. Throws an error of the same type, with the layer and its input. An error that is
+/// not a ShapeError, DTypeError or ArgumentError, or that names a layer already, is rethrown unchanged.
 [[noreturn]] void rethrow_in_layer(const Takes& takes, const Tensor& x);
-/// The same for the i-th layer of a Sequential at this address.
+/// As rethrow_in_layer, for layer i of the Sequential at this address.
 [[noreturn]] void rethrow_in_sequence(const void* sequence, std::size_t i,
                                       const std::function<void(const detail::Visit&)>& walk);
 
-/// f(), whose errors say the layer. Costs nothing without one.
+/// Returns f(); its errors name the layer. Has no cost unless f throws.
 template <class F> auto in_layer(const Takes& takes, const Tensor& x, const F& f) {
   try {
     return f();

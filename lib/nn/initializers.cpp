@@ -1,4 +1,4 @@
-// The initializers: draws that are scaled by fans, and a few matrices.
+// The initializers: random numbers that are scaled by fans, and a few matrices.
 #include "tapedeck/nn/initializers.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ Fans fans_of(const Shape& shape) {
 double mean_fan(Fans f) { return (f.in + f.out) / 2; }
 double in_fan(Fans f) { return f.in; }
 
-// Of variance scale / fan. A fan of 0 is that of a kernel without elements.
+// With variance scale / fan. The fan is 0 for a kernel without elements.
 template <double (*fan)(Fans)> Initializer uniform_by_fan(double scale) {
   return [scale](const Shape& shape, random::Key key, DType dtype) {
     const double limit = std::sqrt(3 * scale / std::max(fan(fans_of(shape)), 1.0));

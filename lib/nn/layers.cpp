@@ -1,4 +1,4 @@
-// How layers make their variables, and the layers that call one op.
+// Creates the variables of layers; the layers that call one op.
 #include "tapedeck/nn/dense.h"
 #include "tapedeck/nn/dropout.h"
 #include "tapedeck/nn/sequential.h"
@@ -51,7 +51,7 @@ Initializer bias_default(Defaults defaults, const Shape& kernel) {
   return uniform_of(fan_in(kernel));
 }
 
-// Halves are those of f32, rounded.
+// Initial values of halves are computed in f32 and rounded.
 Tensor first_value(std::string_view name, const Initializer& given, const Initializer& otherwise,
                    const Shape& shape, random::Key key, DType dtype) {
   const DType made_in = is_half(dtype) ? DType::f32 : dtype;
@@ -154,7 +154,7 @@ Tensor Sequential::operator()(const Tensor& x, Run run) const {
     try {
       y = layers_[i](y, run.split(i));
     } catch (const Error&) {
-      // A walk does not change anything by itself.
+      // A walk alone does not change anything.
       rethrow_in_sequence(this, i, [&](const detail::Visit& visit) {
         detail::walk(const_cast<Sequential&>(*this), {}, visit);
       });

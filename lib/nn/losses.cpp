@@ -25,7 +25,7 @@ template <class F> Tensor computed(const Tensor& x, const F& f) {
   return dtype == wide ? y : astype(y, dtype);
 }
 
-// f(labels, predictions) in one dtype, once both are known to fit.
+// f(labels, predictions) in one dtype, after a check that both fit.
 template <class F>
 Tensor of_fitting(std::string_view loss, const Tensor& labels, const Tensor& predictions, const F& f) {
   check_floating(loss, "predictions", predictions);
@@ -66,7 +66,7 @@ void check_focal(std::string_view loss, const FocalOptions& options) {
     throw_error<ArgumentError>("{}: alpha is {}; use a number from 0 to 1", loss, *options.alpha);
 }
 
-// Of each element.
+// The loss of each element.
 Tensor binary(const Tensor& z, const Tensor& p) { return -(z * log(p) + (1 - z) * log1p(-p)); }
 
 void check_classes(std::string_view loss, const Tensor& labels, const Tensor& x) {
@@ -104,7 +104,7 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
   const Tensor index = counts.defined() ? where(counts, labels, 0) : labels;
   check_range(name, index, class_count(x));
   return computed(x, [&](const auto& wide) {
-    // Of ignored rows neither the value nor the slope may be used, which can be infinite.
+    // Neither the value nor the slope of an ignored row may be used, since they can be infinite.
     const Tensor all = counts.defined() ? where(expand_dims(counts, -1), wide(x), 1.0) : wide(x);
     Tensor y = loss(squeeze(take_along_axis(all, expand_dims(index, -1)), -1), all);
     if (weights.defined()) y = y * wide(gather(weights, index));
@@ -112,8 +112,8 @@ template <class Loss> Tensor at_labels(std::string_view name, const Tensor& labe
   });
 }
 
-// A vector with the direction of each row of x: within [-1, 1], of length 1, or 0 where the row is 0. The
-// scale is no function of x to the tape, since the direction does not depend on it.
+// A vector with the direction of each row of x: within [-1, 1], of length 1, or 0 if the row is 0. The tape
+// treats the scale as a constant, since the direction does not depend on it.
 Tensor direction(const Tensor& x) {
   if (x.shape()[x.ndim() - 1] == 0) return x;
   const Tensor largest = max(abs(stop_gradient(x)), -1, {.keepdims = true});

@@ -1,4 +1,4 @@
-// Metrics. In: batches of labels and predictions. Out: totals, and numbers made of them.
+// Metrics. In: batches of labels and predictions. Out: totals, and numbers computed from them.
 #include "tapedeck/nn/metrics.h"
 
 #include <algorithm>
@@ -93,8 +93,9 @@ void each_class(const std::string& metric, const Examples& e, const Classes& cla
   });
 }
 
-// Of numbers and predictions of them: the weight, the mean, the sum of squared deviations from it, and that
-// of squared residuals. Chan, Golub and LeVeque 1983: no sum of squares that cancels.
+// Merges the moments of labels and predictions: the weight, the mean of the labels, the sum of squared
+// deviations from it, and the sum of squared residuals. Chan, Golub and LeVeque 1983: avoids sums of squares
+// that cancel.
 void merge_moments(std::vector<double>& into, std::span<const double> from) {
   const double weight = into[0] + from[0];
   if (weight == 0) return;
@@ -204,7 +205,7 @@ TopKAccuracy::TopKAccuracy(std::int64_t k) : MeanOf(fmt::format("top_{}_accuracy
 
 Perplexity::Perplexity() : MeanOf("perplexity", losses_of_words, std::exp) {}
 
-// The totals of each class: its examples, its predictions, and those of both.
+// The totals of each class: its examples, its predictions, and the examples that are both.
 FScore::FScore(std::string name, double beta, const ClassScoreOptions& options)
     : Totals(with_threshold(name, options.threshold), 3 * checked_classes(name, options.classes)),
       recall_part_(1 / (1 + 1 / (beta * beta))),   // also of 0, ∞ and numbers whose square overflows
@@ -325,7 +326,7 @@ std::ostream& operator<<(std::ostream& out, const ConfusionMatrix& m) {
   return out;
 }
 
-constexpr double kMostExact = 0x1p53;   // up to which f64 has all whole numbers
+constexpr double kMostExact = 0x1p53;   // up to here f64 represents all integers
 
 // A list of pairs: a prediction, and the weight of its example, negative for label 0.
 AUC::AUC(Curve curve) : Totals(curve == Curve::roc ? "auc" : "pr_auc", 0, append), curve_(curve) {}

@@ -66,7 +66,7 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
     if (rank < 2 || x.shape()[rank - 1] != channels)
       throw_error<ShapeError>("group_norm: x is {}; it has to be [batch, ..., {}]", x.spec(), channels);
     const std::int64_t batch = x.shape()[0];
-    std::int64_t positions = 1;   // not -1, which an empty batch leaves open
+    std::int64_t positions = 1;   // not -1, which is ambiguous for an empty batch
     for (int axis = 1; axis < rank - 1; ++axis)
       positions *= x.shape()[axis];
     const Tensor normal = halves_in_f32(x, [&](const Tensor& wide) {
@@ -81,12 +81,13 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
 
 namespace {
 
-// A layer that the replica has made itself is no other one's.
+// A layer that the replica itself has created is not shared.
 bool is_shared(const Variable& v) {
   return thread_state.communicator && (thread_state.replica == 0 || v.cell().replica != thread_state.replica);
 }
 
-// Of a part of a batch, beside those of the other replicas: mean, sum of squared deviations, count.
+// Mean, sum of squared deviations and count of this replica's part of a batch, in its row of a table of all
+// replicas, whose other rows are zeros.
 Tensor in_table(const tapedeck::BatchNorm& batch, double n, Replica replica) {
   const auto wide = [](const Tensor& x) { return reshape(astype(x, DType::f64), {1, -1}); };
   const Tensor row = concat({wide(batch.mean), wide(batch.saved_variance) * n, tensor({{n}}, DType::f64)}, 1);
@@ -100,7 +101,7 @@ struct Moments {
   Tensor mean, variance;
   double n;   // elements of a channel
 };
-// Of all parts: Chan, Golub and LeVeque 1979.
+// The moments of the whole batch from those of all parts: Chan, Golub and LeVeque 1979.
 Moments of_all_parts(const Tensor& table, std::int64_t channels) {
   const auto columns = [&](std::int64_t first, std::int64_t n) {
     return slice(table, {0, first}, {table.shape()[0], n});
@@ -139,7 +140,7 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
           "DataLoader");
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
-      if (!(m.n > 1)) return;   // which have no variance
+      if (!(m.n > 1)) return;   // a single element has no variance
       const auto move = [&](const Variable& running, const Tensor& now) {
         running.assign(momentum * running.value() + (1 - momentum) * astype(now, running.dtype()));
       };

@@ -1,4 +1,4 @@
-// Draws how far a training is.
+// Draws the progress of a training.
 #include "nn/progress.h"
 
 #include <sys/ioctl.h>

@@ -6,7 +6,7 @@
 
 namespace tapedeck::nn {
 
-/// A bar that is drawn again and again, and a line for each epoch.
+/// A bar that is redrawn repeatedly, and a line for each epoch.
 class Progress {
  public:
   Progress(FitProgress kind, std::int64_t epochs, std::int64_t batches);
@@ -16,9 +16,9 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void resume(std::int64_t steps, bool is_complete);
-  /// From this batch on.
+  /// Begins an epoch at this batch.
   void begin_epoch(std::int64_t epoch, std::int64_t batch);
-  /// One more batch; `numbers` is called where the bar is drawn.
+  /// Counts one more batch; `numbers` is called if the bar is drawn.
   void add_batch(std::int64_t rows, const std::function<std::vector<NamedNumber>()>& numbers);
   void end_epoch(const EpochReport& report);
 
@@ -33,7 +33,7 @@ class Progress {
   std::int64_t epoch_ = 0, first_ = 0, batch_ = 0, rows_ = 0;
   Clock::time_point began_ = {}, drawn_ = {};
   double seconds_ = 0;      // up to the last batch
-  bool has_line_ = false;   // an unfinished one
+  bool has_line_ = false;   // an unfinished line
 };
 
 }   // namespace tapedeck::nn

@@ -27,13 +27,13 @@ void check_sequence(std::string_view layer, const Tensor& x, std::int64_t inputs
       throw_error<ShapeError>("{}: a length is {}, where time is {}; use 0..{}", layer, n, time, time);
 }
 
-// What is kept of [time, batch, n]: zero beyond each length.
+// The states [time, batch, n], with zeros after the end of each sequence.
 Tensor within(const Tensor& states, const Tensor& lengths) {
   if (!lengths.defined()) return states;
   const Tensor step = reshape(arange(states.shape()[0]), {-1, 1, 1});
   return where(less(step, reshape(astype(lengths, DType::i64), {1, -1, 1})), states, 0.0);
 }
-// The last one of each sequence.
+// The last state of each sequence, or `first` if it is empty.
 Tensor last_of(const Tensor& states, const Tensor& first, const Tensor& lengths) {
   const std::int64_t time = states.shape()[0];
   if (!lengths.defined()) return time == 0 ? first : states[time - 1];

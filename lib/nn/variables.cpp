@@ -1,4 +1,4 @@
-// What a walk of a network collects, or replaces.
+// Collects or replaces variables in a walk of a network.
 #include "tapedeck/nn/variables.h"
 
 #include <unordered_map>
@@ -18,7 +18,7 @@ bool matches(std::string_view name, std::string_view pattern) {
       resume = n;
     } else if (p < pattern.size() && pattern[p] == name[n]) {
       ++p, ++n;
-    } else if (star != pattern.npos) {   // the last star takes one more
+    } else if (star != pattern.npos) {   // the last star matches one more
       p = star + 1;
       n = ++resume;
     } else {
@@ -63,9 +63,9 @@ void Collector::add(const Node& node) {
 std::vector<NamedVariable> Collector::take() { return std::move(state_->found); }
 
 struct Copier::State {
-  std::unordered_map<std::uint64_t, Variable> variables;             // of each id the copy; a copy is its own
-  std::unordered_map<const void*, std::shared_ptr<void>> pointees;   // of each address the copy
-  std::unordered_set<const void*> originals;                         // where variables of the original are
+  std::unordered_map<std::uint64_t, Variable> variables;             // id -> copy; a copy's id -> itself
+  std::unordered_map<const void*, std::shared_ptr<void>> pointees;   // address -> copy
+  std::unordered_set<const void*> originals;                         // addresses of the original's variables
 };
 
 Copier::Copier() : state_(new State) {}
@@ -89,7 +89,7 @@ void Copier::replace(const Node& node) {
     const Variable own(v.value(),
                        {.name = v.name(), .trainable = v.trainable(), .constraint = v.constraint()});
     at->second = own;
-    state_->variables.emplace(own.id(), own);   // which another pointer may lead to
+    state_->variables.emplace(own.id(), own);   // since another pointer may lead to it
     *node.variable = own;
   } else {
     *node.variable = at->second;
@@ -99,7 +99,7 @@ void Copier::replace(const Node& node) {
 void Copier::copy_pointee(const Node& node) {
   auto [at, is_new] = state_->pointees.try_emplace(node.address);
   if (is_new) at->second = node.shared->copy();
-  if (at->second) return node.shared->point_to(at->second);   // else the variables in it will tell
+  if (at->second) return node.shared->point_to(at->second);   // else replace() checks the variables in it
 }
 
 }   // namespace detail

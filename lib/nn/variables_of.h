@@ -1,4 +1,4 @@
-// The options of a layer's variables, which stand among those of the layer.
+// The options of a layer's variables, which are a part of the layer's options.
 #pragma once
 #include "tapedeck/nn/initializers.h"
 
