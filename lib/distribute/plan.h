@@ -17,9 +17,9 @@ struct Plan {
   std::vector<std::string> subjects = {};   // what the operation works on; the same on all ranks
   std::string kinds = {}, min_kinds = {};   // Kind of each subject; maximum and minimum over ranks
   std::string error = {};
-  std::vector<std::int64_t> order = {};   // in which gradients arrived on this rank; merged: on rank 0
-  std::int64_t prediction = 0;            // by which gradients were sent early; 0: none, or ranks differ
-  std::int64_t sent = 0;                  // whether any rank has sent gradients early
+  std::vector<std::int64_t> order = {};   // the order of gradients' arrival on this rank; merged: on rank 0
+  std::int64_t prediction = 0;   // number of the prediction for early sends; 0: none, or ranks differ
+  std::int64_t sent = 0;         // whether any rank has sent gradients early
 
   /// Serialized.
   std::string bytes() const;

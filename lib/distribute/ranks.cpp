@@ -139,7 +139,7 @@ class RankCommunicator final : public Communicator {
   struct BackwardPass {
     std::int64_t number = 0;
     std::vector<Variable> variables = {};
-    std::vector<std::int64_t> order = {};   // in which gradients became final
+    std::vector<std::int64_t> order = {};   // the order in which gradients became final
     std::int64_t prediction = 0;            // 0: none; nothing is sent early
     std::vector<Bucket> buckets = {};
     std::vector<std::size_t> missing = {};   // per bucket: gradients that are not final yet

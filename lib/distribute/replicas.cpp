@@ -24,7 +24,7 @@ namespace {
 struct Contribution {
   std::string_view name;
   std::string_view kind;
-  const void* of;   // must be the same for all replicas: an object of this kind
+  const void* of;   // the object of the operation, which must be the same for all replicas
   const void* own;
   // Performs the operation for all replicas.
   std::function<void(std::span<const Contribution* const> contributions)> run;
@@ -242,7 +242,8 @@ class ThreadCommunicator final : public Communicator {
     of(0).apply(sums);
   }
 
-  // A variable that a replica has made is one of a network of its own unless another replica lists it, too.
+  // A variable that a replica has created belongs to a network of its own unless another replica lists it,
+  // too.
   static void check_shared(std::span<const std::span<const GradientAndVariable>> pairs, std::size_t i,
                            std::uint64_t number) {
     for (const auto& [gradient, variable] : pairs[i]) {

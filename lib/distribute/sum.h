@@ -9,7 +9,7 @@ namespace tapedeck {
 /// is dense, sparse ones are made dense first.
 Gradient sum_in_tree(std::vector<Gradient> parts);
 
-/// Throws unless sums over replicas take x. `who` is "replica" or "rank", of this index.
+/// Throws unless sums over replicas support x. `who` is "replica" or "rank", of this index.
 void check_term(const Tensor& x, std::string_view caller, std::string_view who, int index);
 
 /// One pair per variable, in order of first appearance, replica by replica; a variable that a replica lists
