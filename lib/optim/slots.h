@@ -45,8 +45,8 @@ class SlotTable {
   Entry& entry(detail::VariableCell& cell);   // inserts one if there is none
 
   std::vector<Entry> entries_;
-  std::size_t next_ =
-      0;   // the index after the entry found last: each step visits the variables in the same order
+  // The index after the entry found last, since each step visits the variables in the same order.
+  std::size_t next_ = 0;
 };
 
 }   // namespace tapedeck

@@ -42,8 +42,7 @@ struct Optimizer::State {
   std::array<bool, kMaxSlots> present = {};   // which slots the optimizer uses
   std::int64_t iterations = 0;
   Scalars scalars = {};
-  std::array<std::uint64_t, kMaxScalars + 1> restored =
-      {};   // restore ids of the scalars, then of iterations
+  std::array<std::uint64_t, kMaxScalars + 1> restored = {};   // restore ids: scalars, iterations
   SlotTable slots = {};
   std::vector<PendingSlot> pending = {};
   std::deque<GradientTransform> transforms = {};   // a deque, since one may add another while it runs
