@@ -16,7 +16,7 @@ namespace tapedeck::test {
 
 using Json = nlohmann::json;
 
-// Actual values in the form of the file: none is null, slices are an object.
+// Converts actual values to the form of the file: none is null, slices are an object.
 Json json_of(const Tensor& x);
 Json json_of(const Gradient& g);
 Json json_of(const std::vector<Variable>& variables);   // their names
@@ -31,7 +31,7 @@ template <class T> Json json_of(const T& value) {
   }
 }
 
-/// The dtypes of the tensors among actual values; of slices, of their values.
+/// The dtypes of the tensors among actual values; for slices, the dtype of their values.
 std::set<DType> dtypes_of(const Tensor& x);
 std::set<DType> dtypes_of(const Gradient& g);
 template <class T> std::set<DType> dtypes_of(const T& value) {
@@ -42,7 +42,7 @@ template <class T> std::set<DType> dtypes_of(const T& value) {
   return all;
 }
 
-/// Adds the tensors among actual values, in their order; of a gradient, those that it consists of, or an
+/// Appends the tensors among actual values, in order; for a gradient, the tensors that it consists of, or an
 /// undefined one.
 void add_tensors(std::vector<Tensor>& all, const Tensor& x);
 void add_tensors(std::vector<Tensor>& all, const Gradient& g);
@@ -52,15 +52,15 @@ template <class T> void add_tensors(std::vector<Tensor>& all, const T& value) {
       add_tensors(all, e);
 }
 
-/// What a case keeps from one call to the next, in the order in which it asks for it.
+/// The objects that a case keeps between calls, in the order in which it requests them.
 using Kept = std::vector<std::shared_ptr<void>>;
 
 /// A call of a case.
 class Case {
  public:
-  /// With the inputs of the file, and compared with it.
+  /// A call with the inputs of the file; results are compared with it.
   Case(std::string id, DType dtype, Kept& kept);
-  /// With these inputs, in the order in which the case asks for them; nothing is compared.
+  /// A call with these inputs, in the order in which the case requests them; nothing is compared.
   Case(std::string id, DType dtype, Kept& kept, const std::vector<Tensor>& inputs);
   ~Case();
   Case(const Case&) = delete;
@@ -71,9 +71,9 @@ class Case {
   /// An input that the file does not have.
   Tensor input(const Tensor& value);
   double number(const std::string& name) const;
-  /// A variable of that value, which the first call makes, and others assign.
+  /// A variable of that value; the first call creates it, later calls assign to it.
   Variable variable(const Tensor& value, VariableOptions options = {});
-  /// What make() returns in the first call, such as an optimizer.
+  /// The object that make() returned in the first call, such as an optimizer.
   template <class F> auto& keep(const F& make) {
     using T = std::invoke_result_t<F>;
     if (next_kept_ == kept_.size()) kept_.push_back(std::make_shared<T>(make()));
@@ -96,8 +96,8 @@ class Case {
   /// `row` is the number of this difference in the project's specification, such as V5.
   void superseded(const std::string& name, const std::string& row);
   /// For an error: checks that f throws exactly the library's counterpart of its kind, with this text.
-  /// docs/inside/testing/cases.md has the table of counterparts; E names another one where the library tells
-  /// more kinds apart than TensorFlow.
+  /// docs/inside/testing/cases.md has the table of counterparts; E names another one if the library
+  /// distinguishes more kinds than TensorFlow.
   template <class E = void, class F> void check_error(const F& f, const std::string& text) {
     const std::type_info* const kind = std::is_void_v<E> ? nullptr : &typeid(E);
     try {
@@ -110,7 +110,8 @@ class Case {
     compare_error(nullptr, text, kind);
   }
 
-  /// Whether this call compares with the file. What the body says about numbers by itself holds in that one.
+  /// Whether this call compares with the file. Other checks of numbers in the body must hold only in such a
+  /// call.
   bool compares() const { return !given_; }
   const std::vector<Tensor>& inputs() const { return inputs_; }
   /// The tensors that were checked.
@@ -139,12 +140,12 @@ class Case {
   bool failed_ = false;
 };
 
-/// Calls `body` with the case: with the inputs of the file, where it compares with the expected values, and
-/// more often as a compiled function of its inputs, whose results have the same bits. Cases that cannot be
-/// recorded are listed in test/data/cases_not_recorded.txt, each with the reason.
+/// Calls `body` with the case: once with the inputs of the file, to compare with the expected values, and
+/// further times as a compiled function of its inputs, whose results must have the same bits. Cases that
+/// cannot be recorded are listed in test/data/cases_not_recorded.txt, each with the reason.
 ///
-/// `dtype` is that of the inputs and of the tensors that come out. TensorFlow's tests use f32 where the file
-/// says nothing.
+/// `dtype` is the dtype of the inputs and of the results. TensorFlow's tests use f32 if the file does not
+/// specify one.
 void check_case(const std::string& id, DType dtype, const std::function<void(Case&)>& body);
 inline void check_case(const std::string& id, const std::function<void(Case&)>& body) {
   check_case(id, DType::f32, body);

@@ -1,5 +1,5 @@
-// Tensors with distinct elements, and checks, element by element and without ops, of where an op has put
-// them.
+// Tensors with distinct elements, and checks of the positions to which an op has moved them, element by
+// element and without ops.
 #pragma once
 #include "tapedeck/tapedeck.h"
 

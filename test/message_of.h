@@ -7,7 +7,7 @@
 
 namespace tapedeck::test {
 
-/// The text of the E that f throws; for another error, with a note that it is no E.
+/// The text of the E that f throws; for another error, with a note that it is not an E.
 template <class E = Error> std::string message_of(const std::function<void()>& f) {
   try {
     f();

@@ -1,4 +1,4 @@
-// How much memory the process holds.
+// The resident memory of the process.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 
 namespace tapedeck::test {
 
-/// Pages of the process's anonymous mappings that are in memory. An emulator's own, which /proc/self/statm
-/// counts, are not among them. Not for sanitizers, which map terabytes.
+/// The number of resident pages in the process's anonymous mappings. Unlike /proc/self/statm, it does not
+/// include pages of an emulator. Not for use with sanitizers, which map terabytes.
 inline long resident_pages() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::ifstream maps("/proc/self/maps");
@@ -23,7 +23,7 @@ inline long resident_pages() {
     if (std::sscanf(line.c_str(), "%zx-%zx %*s %*s %*s %zu", &begin, &end, &inode) != 3 || inode != 0)
       continue;
     is_in_memory.assign((end - begin) / page, 0);
-    // The kernel's own mappings are refused.
+    // mincore() fails for the kernel's own mappings.
     if (mincore(reinterpret_cast<void*>(begin), end - begin, is_in_memory.data()) != 0) continue;
     for (const unsigned char flags : is_in_memory)
       pages += flags & 1;

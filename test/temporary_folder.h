@@ -9,7 +9,7 @@
 
 namespace tapedeck::test {
 
-/// Where files take no time to get to the disk, for tests that write many.
+/// A folder in memory if there is one, for tests that write many files.
 inline std::filesystem::path memory_or_temporary() {
   return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
 }

@@ -6,7 +6,7 @@
 
 namespace tapedeck::test {
 
-/// The dense tensor of each; undefined for slices and for none.
+/// The dense tensor of each derivative; undefined for slices and for none.
 inline std::vector<Tensor> tensors_of(const std::vector<Gradient>& derivatives) {
   std::vector<Tensor> all;
   for (const Gradient& g : derivatives)

@@ -7,7 +7,7 @@
 
 namespace tapedeck::test {
 
-/// Those during its lifetime, of all threads.
+/// The warnings of all threads during its lifetime.
 struct Warnings {
   Warnings() {
     set_warning_handler([this](std::string_view text) { texts.emplace_back(text); });

@@ -1,5 +1,5 @@
-// The evals of bench/gradbench: all forms of one compute the same. Independent are the derivatives by hand,
-// and for the two descents the results that GradBench's own evals expect.
+// The evals of bench/gradbench: all forms of an eval compute the same. Independent references are the
+// derivatives by hand, and for the two descents the results that GradBench's own evals expect.
 #include <catch2/catch.hpp>
 #include <cmath>
 

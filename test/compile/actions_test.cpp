@@ -1,5 +1,6 @@
-// What a program calls in each replay as the function itself would: steps of optimizers, and derivatives that
-// read numbers on the host. These must see the tensors and variables of the call, or be refused.
+// Actions that a program calls in each replay, as the function itself would: steps of optimizers, and
+// derivatives that read numbers on the host. These must see the tensors and variables of the call, or be
+// refused.
 #include <catch2/catch.hpp>
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Views of one tensor in one fused group, one tensor as several arguments, results that are arguments,
-// constants or views of these, results that become arguments, and `into` over all of them. What is read may
-// begin and end anywhere, and nothing that the caller has may be written.
+// constants or views of these, results that become arguments, and `into` over all of them. Memory that is
+// read may begin and end anywhere, and memory of the caller may not be written.
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// The arithmetic of groups, in all forms of its operands, bit for bit against the kernels of the ops.
+// The arithmetic of groups, with all forms of operands, compared bit for bit with the kernels of the ops.
 #include <random>
 
 #include "op/rules.h"

@@ -1,4 +1,4 @@
-// What a compiled function does beside computing: signatures, variables, optimizers, keys, errors.
+// Compiled functions apart from their arithmetic: signatures, variables, optimizers, keys, errors.
 #include <array>
 #include <catch2/catch.hpp>
 #include <functional>

@@ -1,6 +1,6 @@
 // The training programs of README.md and docs/, with their step recorded: the bits of all losses, variables
-// and slots are those of eager steps. Not here: replicas, where a function runs by itself, and what fit does,
-// which is the loop of training.md.
+// and slots are those of eager steps. Not included: replicas, where a function runs by itself, and fit, which
+// has the loop of training.md.
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Groups of nodes in one pass, bit for bit against the kernels that they are made of, one after the other.
+// Groups of nodes in one pass, compared bit for bit with their kernels, run one after the other.
 #include <numeric>
 #include <random>
 

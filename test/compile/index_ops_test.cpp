@@ -1,5 +1,6 @@
 // Ops whose integer arguments differ between the recording and its replays: values, gradients, tangents and
-// second derivatives have the bits of the function itself, and so do numbers that rules need of indices.
+// second derivatives have the bits of the function itself, as have the numbers that rules compute from
+// indices.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>

@@ -1,5 +1,5 @@
-// The data of pages of compiled functions, and their errors. test/browser/pages.py tests what the pages do
-// with it.
+// The data of pages of compiled functions, and their errors. test/browser/pages.py tests the pages
+// themselves.
 #include <catch2/catch.hpp>
 
 #include "page.h"

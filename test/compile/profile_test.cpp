@@ -1,4 +1,4 @@
-// What a Profile sees of compiled functions.
+// Profiles of compiled functions.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 

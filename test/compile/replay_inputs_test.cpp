@@ -1,7 +1,7 @@
 // Every sample of every op, its gradient and its tangent, recorded with the sample's inputs and replayed with
-// others: other floats, integers and bools, at other places in memory. Each replay must have the bits of the
-// function, NaN for NaN, and leave all that it reads. Functions of integers that are no ops themselves, and
-// functions of keys, are listed below.
+// others: other floats, integers and bools, at other addresses. The results of each replay must have the bits
+// of the function, NaN for NaN, and its inputs must stay unchanged. Functions of integers that are not ops
+// themselves, and functions of keys, are listed below.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

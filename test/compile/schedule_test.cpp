@@ -1,4 +1,4 @@
-// Which nodes of a program run together, and in what order.
+// The schedule of a program: which nodes run together, and in what order.
 #include "compile/plan/plan.h"
 #include "program_builder.h"
 

@@ -1,6 +1,6 @@
-// What makes two calls of a compiled function calls of one program: the types of arguments and result, the
-// values of numbers, which tensors are the same, and which keys. Each case calls the function itself beside
-// it, with the arguments in several orders, since the first call decides what is recorded.
+// When two calls of a compiled function use the same program: if the types of arguments and result, the
+// values of numbers, and the identities of tensors and keys agree. Each case also calls the function itself,
+// with the arguments in several orders, since the first call decides what is recorded.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

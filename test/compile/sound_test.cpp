@@ -1,4 +1,4 @@
-// What compiled functions once got wrong: memory of the caller, views that begin together, types and keys.
+// Former bugs of compiled functions: memory of the caller, views that begin together, types and keys.
 #include <catch2/catch.hpp>
 
 #include "closeness.h"

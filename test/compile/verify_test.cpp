@@ -1,4 +1,5 @@
-// Faults in programs, in the code of groups and in plans: the verifiers find each, or it changes nothing.
+// Faults in programs, in the code of groups and in plans: the verifiers find each of them, or it has no
+// effect.
 #include <map>
 #include <random>
 

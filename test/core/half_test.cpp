@@ -1,5 +1,5 @@
-// f16 and bf16 against their definitions, for all their bits and around all ties; casts between all dtypes.
-// Expected values are computed with ldexp and exact arithmetic in f64.
+// f16 and bf16 compared with their definitions, for all bit patterns and around all ties; casts between all
+// dtypes. Expected values are computed with ldexp and exact arithmetic in f64.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>

@@ -1,4 +1,4 @@
-// The limit of the memory of tensors, and the most that they had.
+// The limit of tensor memory, and its peak.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>

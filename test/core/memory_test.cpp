@@ -1,4 +1,4 @@
-// What tapes keep, and for how long: bytes, entries and handles.
+// The memory that tapes keep, and for how long: bytes, entries and handles.
 #include <unistd.h>
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-// Where the memory of tensors goes when threads end, and when one thread frees what another one made.
+// Reuse of tensor memory after threads end, and after one thread frees a tensor of another.
 #include <barrier>
 #include <catch2/catch.hpp>
 #include <mutex>

@@ -1,4 +1,4 @@
-// The data of pages of tapes, and their errors. test/browser/pages.py tests what the pages do with it.
+// The data of pages of tapes, and their errors. test/browser/pages.py tests the pages themselves.
 #include <fstream>
 #include <set>
 

@@ -1,4 +1,4 @@
-// All public functions of tapedeck/ops/, with what makes the arguments of each suit each other.
+// All public functions of tapedeck/ops/, with rules that make the arguments of a call compatible.
 // test/fuzz/calls.sh compares the names with the headers.
 #include <iostream>
 

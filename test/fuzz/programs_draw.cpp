@@ -1,4 +1,4 @@
-// How random programs are made: step by step, each tried before it is taken.
+// Creates random programs step by step; each step is tried before it is accepted.
 #include <cmath>
 #include <set>
 

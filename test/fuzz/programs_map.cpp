@@ -1,4 +1,4 @@
-// Functions of elements for random programs.
+// Elementwise functions for random programs.
 #include "programs.h"
 #include "tapedeck/map.h"
 

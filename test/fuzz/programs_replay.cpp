@@ -1,4 +1,4 @@
-// What a random program is replayed with.
+// The inputs with which a random program is replayed.
 #include "programs_replay.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// How a random program runs.
+// Runs a random program.
 #include <cmath>
 
 #include "programs.h"

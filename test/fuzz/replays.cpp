@@ -1,6 +1,6 @@
 // Makes random programs, records each, and replays it with other inputs: results and variables must have the
-// bits of the program itself, and what a replay reads must stay as it is. A failure names the seed and the
-// number of the program, which repeat it: replays --seed S --only N. --without NAME,NAME leaves functions
+// bits of the program itself, and the inputs of a replay must stay unchanged. A failure names the seed and
+// the number of the program, which repeat it: replays --seed S --only N. --without NAME,NAME leaves functions
 // out.
 #include <signal.h>
 #include <sys/time.h>

@@ -1,4 +1,4 @@
-// How random programs of compiled functions are made: node by node, each tried before it is taken.
+// Creates random programs of compiled functions node by node; each node is tried before it is accepted.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// How a random program of a compiled function runs, and how it is written.
+// Runs a random program of a compiled function, and prints it.
 #include <algorithm>
 #include <set>
 #include <sstream>

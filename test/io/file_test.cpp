@@ -1,5 +1,5 @@
-// Paths, whatever is written or read under them: links are followed, what is no regular file stays, and no
-// path is cut off.
+// Paths of files of any format: links are followed, other than regular files are kept, and no path is
+// truncated.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>

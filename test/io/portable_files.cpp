@@ -1,5 +1,5 @@
 // portable_files write|read FOLDER: writes files of every format, or reads them back and compares. On
-// machines of different kinds the files have the same bytes, and each reads those of the other.
+// machines of different kinds the files have the same bytes, and each machine reads the files of the other.
 #include <complex>
 #include <cstdio>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Everything that keeps a state between steps, in every dtype that it can hold: saved, and restored in each
-// way into a fresh object and into a used one, the next steps have the same bits. A damaged file, and that of
-// another kind of object, changes nothing and says why.
+// way into a fresh object and into a used one, the next steps have the same bits. A damaged file, or the file
+// of another kind of object, changes nothing and leads to an error that states the reason.
 #include <catch2/catch.hpp>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Objects that are made, used and destroyed again and again: after the first rounds, memory and the number of
-// allocations a round stay as they are. TAPEDECK_ROUNDS sets the number of rounds; trainings and files run a
+// Objects that are repeatedly created, used and destroyed: after the first rounds, memory and the number of
+// allocations per round stay constant. TAPEDECK_ROUNDS sets the number of rounds; trainings and files run a
 // quarter of it.
 #include <catch2/catch.hpp>
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// Prints what each minimizer makes of the test problems, for scipy_counts.py, which puts SciPy's beside it: a
-// line a problem, with its name, its value at the start, and for each minimizer the value, the gradient's
-// norm and the number of evaluations. With --starts just the names and the values at the starts.
+// Prints the results of each minimizer on the test problems, for scipy_counts.py, which compares them with
+// SciPy's: one line per problem, with its name, its value at the start, and for each minimizer the value, the
+// gradient's norm and the number of evaluations. With --starts only the names and the values at the starts.
 #include <cstdio>
 #include <string_view>
 

@@ -1,5 +1,5 @@
-// minimize_lbfgs and minimize_newton on published problems, a pendulum and random problems, and what holds of
-// every result.
+// minimize_lbfgs and minimize_newton on published problems, a pendulum and random problems, and the
+// properties of every result.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-// The problems of Moré, Garbow and Hillstrom: sums of squares of residuals, here named as there.
+// The problems of Moré, Garbow and Hillstrom: sums of squares of residuals, with their names.
 #include <cmath>
 #include <numbers>
 

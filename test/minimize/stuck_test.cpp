@@ -1,4 +1,4 @@
-// Minimizers where the function is not finite, has a kink or no minimum, throws, or comes with a wrong
+// Minimizers with a function that is not finite, has a kink or no minimum, throws, or comes with a wrong
 // gradient.
 #include <algorithm>
 #include <catch2/catch.hpp>

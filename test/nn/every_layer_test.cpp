@@ -1,5 +1,5 @@
-// What holds of every layer: its defaults are good for a short training, and replicas train it as one of the
-// whole batch does.
+// Properties of every layer: its defaults suit a short training, and replicas train it as a single network
+// trains with the whole batch.
 #include "nn/every_layer.h"
 
 #include <catch2/catch.hpp>

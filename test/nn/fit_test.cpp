@@ -1,6 +1,6 @@
-// fit: the bits of a hand-written loop, what ends a training, what is shown and saved, and trainings that are
-// killed and started again. Expected values are those of loops written here with public functions, and of
-// sequences that are known in closed form.
+// fit: the bits of a hand-written loop, the conditions that end a training, its output and saved files, and
+// trainings that are killed and restarted. Expected values are from loops written here with public functions,
+// and from sequences with a closed form.
 #include "tapedeck/nn/fit.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,5 @@
-// A layer that is called with something else than it takes says so, and where it is in the network.
+// A layer that is called with the wrong input throws an error that names the expected input and the layer's
+// path in the network.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <regex>

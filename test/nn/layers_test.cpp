@@ -1,5 +1,5 @@
-// Layers and their gradients are those of torch 1.13 for the same variables: test/nn/torch_layers.py computes
-// them.
+// Layers and their gradients, compared with torch 1.13 for the same variables; test/nn/torch_layers.py
+// computes the expected values.
 #include <catch2/catch.hpp>
 #include <cmath>
 

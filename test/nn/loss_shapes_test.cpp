@@ -1,5 +1,5 @@
-// Every public loss refuses labels and predictions whose shapes differ, and says which call of squeeze makes
-// them one; in halves it is that of f32, rounded.
+// Every public loss refuses labels and predictions whose shapes differ, and its error names the call of
+// squeeze that makes them equal. In halves, its value is the loss in f32, rounded.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>

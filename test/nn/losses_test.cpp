@@ -1,5 +1,5 @@
-// The losses of nn/losses.h: their values against torch 1.13, their derivatives against differences, and what
-// they do at the ends of their domains.
+// The losses of nn/losses.h: values compared with torch 1.13, derivatives compared with differences, and the
+// behaviour at the ends of their domains.
 #include "tapedeck/nn/losses.h"
 
 #include <catch2/catch.hpp>

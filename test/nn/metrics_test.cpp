@@ -1,5 +1,5 @@
-// The metrics of nn/metrics.h, against scikit-learn 1.2.1: in one batch and in several, weighted, merged,
-// saved.
+// The metrics of nn/metrics.h, compared with scikit-learn 1.2.1: in one batch and in several, weighted,
+// merged, saved.
 #include "tapedeck/nn/metrics.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// How networks are walked: names, sharing, copies, and the table of layers.
+// Walks of networks: names, sharing, copies, and the table of layers.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>

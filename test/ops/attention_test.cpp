@@ -1,5 +1,5 @@
-// Attention of several heads beside the same by other ops, in pieces, and what it refuses. The op table test
-// covers derivatives and small cases.
+// Attention with several heads, compared with its definition by other ops; attention in pieces; and errors.
+// The op table test covers derivatives and small cases.
 #include <catch2/catch.hpp>
 #include <cmath>
 

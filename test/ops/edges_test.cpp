@@ -1,5 +1,5 @@
 // Elementwise ops at the edges: zeros of both signs, the smallest and the largest numbers, infinities, NaN,
-// ends of domains, branch cuts. The ops are all that have a loop of the library's; a new one is among them.
+// ends of domains, branch cuts. Covers all ops that have a loop of the library's, new ones included.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

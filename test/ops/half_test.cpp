@@ -1,4 +1,4 @@
-// f16 and bf16 through every op. Expected values are those of f32 on the same numbers, rounded once.
+// f16 and bf16 through every op. Expected values are computed in f32 from the same numbers, and rounded once.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>

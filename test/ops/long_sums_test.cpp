@@ -1,5 +1,6 @@
-// Ops of halves with 10,000 elements along an axis, beside f64 with the same numbers. A sum that is kept in a
-// half stops growing, at 256 times its terms in bf16 and at 2,048 in f16, and so misses more than half here.
+// Ops of halves with 10,000 elements along an axis, compared with f64 on the same numbers. A sum that is kept
+// in a half stops growing, at 256 times its terms in bf16 and at 2,048 in f16, and so misses more than half
+// here.
 #include <catch2/catch.hpp>
 
 #include "ops/op_samples.h"

@@ -1,4 +1,5 @@
-// Maps of shifted operands: against the same function of tensors that are cut and padded, and closed forms.
+// Maps of shifted operands, compared with the same function of tensors that are cut and padded, and with
+// closed forms.
 #include <catch2/catch.hpp>
 
 #include "closeness.h"

@@ -1,4 +1,4 @@
-// Maps of many tensors, against ops and closed forms.
+// Maps of many tensors, compared with ops and closed forms.
 #include <catch2/catch.hpp>
 #include <limits>
 

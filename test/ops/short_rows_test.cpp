@@ -1,6 +1,6 @@
 // Operands that broadcast along short rows, and along long ones that are cut, in values, derivatives and
-// sums: the same bits as of operands that are written out to the whole shape, which take another way through
-// the kernels.
+// sums: the same bits as for operands that are materialised in the whole shape, which take another path
+// through the kernels.
 #include <catch2/catch.hpp>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// The sign of zero: what is negated has the other one, whatever the instructions and the number of elements.
+// The sign of zero: negation changes it, whatever the instruction set and the number of elements.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

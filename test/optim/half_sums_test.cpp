@@ -1,4 +1,4 @@
-// Sums and averages of f16 and bf16 over many steps or terms, beside f64. Where these are kept in a half,
+// Sums and averages of f16 and bf16 over many steps or terms, compared with f64. If these are kept in a half,
 // they stop growing: 256 + 1 is 256 in bf16.
 #include <catch2/catch.hpp>
 

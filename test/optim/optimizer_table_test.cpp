@@ -1,5 +1,5 @@
 // Every update rule, compared with trajectories that scripts/trajectories computes with NumPy; and the same
-// bits on several threads.
+// bits with several threads.
 #include <catch2/catch.hpp>
 #include <map>
 

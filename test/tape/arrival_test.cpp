@@ -1,5 +1,5 @@
-// What the engine tells of the gradients of sources while a pass goes on. Linked with the library's objects,
-// since of the public functions only steps of several ranks ask for it.
+// The engine's callbacks for final gradients of sources during a pass. Linked with the library's objects,
+// since among the public functions only steps of several ranks use them.
 #include <catch2/catch.hpp>
 #include <map>
 

@@ -1,5 +1,4 @@
-// The forms that targets and sources take, and what derivatives without a path are. Expected values are
-// closed forms.
+// The forms of targets and sources, and derivatives without a path. Expected values are closed forms.
 #include <catch2/catch.hpp>
 
 #include "message_of.h"

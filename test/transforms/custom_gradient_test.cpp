@@ -1,5 +1,4 @@
-// Operations and functions with gradients of their own, and functions that are recomputed for the backward
-// pass.
+// Operations and functions with custom gradients, and functions that are recomputed for the backward pass.
 
 #include <catch2/catch.hpp>
 #include <thread>
