@@ -13,8 +13,8 @@ namespace tapedeck {
 
 namespace detail {
 
-/// v as a float whose last bit is odd where it is not v itself ("round to odd"): rounding it once more, to
-/// fewer bits, yields the same as rounding v itself.
+/// Rounds v to a float whose last bit is odd unless it equals v ("round to odd"), so that rounding it again,
+/// to fewer bits, yields the same as rounding v directly.
 constexpr float to_odd(double v) {
   const auto f = static_cast<float>(v);
   if (f == v || v != v) return f;

@@ -41,9 +41,9 @@ int open_locked(const std::string& partial, int flags, mode_t mode = 0) {
   }
 }
 
-// Removes a temporary file that nobody is writing; returns false and sets errno if it cannot be removed. Only
-// regular files are removed. The temporary file of a read-only file is read-only, and is therefore opened for
-// reading.
+// Removes a temporary file that no process is writing; returns false and sets errno if it cannot be removed.
+// Only regular files are removed. The temporary file of a read-only file is read-only, and is therefore
+// opened for reading.
 bool remove_unused(const std::string& partial) {
   int fd = open_locked(partial, O_WRONLY);
   if (fd < 0 && errno == EACCES) fd = open_locked(partial, O_RDONLY);

@@ -30,7 +30,7 @@ std::string version() {
 constinit std::atomic<int> under_way{0};
 constinit std::atomic<bool> closed{false};
 
-// In a forked child the count includes calls of its parent, which never end here.
+// In a forked child the count includes calls of its parent, which never end in the child.
 void close() {
   closed = true;
   while (under_way != 0 && !forked())

@@ -28,7 +28,8 @@ static_assert(sizeof(CachedBuffer) <= 64);
 inline constexpr std::uint32_t kSizeClasses = 256;
 
 /// Keeps the buffer, and releases the buffers that have been here longest until the total is within the
-/// limit. Small buffers are released immediately, since malloc itself shares them among threads.
+/// limit. Releases a buffer immediately if it exceeds the limit, or is so small that malloc itself shares it
+/// among threads.
 void give_shared(CachedBuffer* buffer, std::int64_t limit) noexcept;
 /// Returns a buffer of that size class, or null if there is none.
 CachedBuffer* take_shared(std::uint32_t size_class) noexcept;

@@ -1,5 +1,4 @@
-// Advice for error messages about shapes that should be equal but differ by axes of extent 1, as [n] and [n,
-// 1].
+// Advice for errors about shapes that should be equal but differ by axes of extent 1: [n] and [n, 1].
 #pragma once
 #include <string>
 #include <string_view>

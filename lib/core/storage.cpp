@@ -367,7 +367,7 @@ void detail::free_block(Block* b) noexcept {
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
   if (size > kMaxBytes / kLargestElement) [[unlikely]]
-    (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
+    (void)Spec{dtype, shape}.nbytes();   // throws if it overflows
   Tensor t = Tensor::adopt(new_block(dtype, shape, size));
   take_memory_for(*t.handle());
   return t;

@@ -32,7 +32,7 @@ Tensor shape_only(const Spec& spec);
 Tensor saved_copy(const Tensor& x);
 /// Associates a saved copy with x's slot, or else its id, for all recorders that track x.
 void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept;
-/// After an update in place: x is a new tensor, with a new id, that nobody tracks.
+/// After an update in place: x is a new tensor, with a new id, that no recorder tracks.
 void renew(Tensor& x);
 
 /// Integers as i64. Throws ArgumentError for u64 values beyond the range of i64.

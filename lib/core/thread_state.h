@@ -24,8 +24,7 @@ struct ThreadState {
   bool registered = false;        // a handler releases its memory when it ends
   bool ended = false;             // the handler has run: nothing is cached any more
   bool inside_parallel = false;   // it runs a piece of a parallel_for
-  /// The dtype of numbers that are not combined with a tensor: while a rule runs as ops, the dtype of the
-  /// rule.
+  /// The dtype of operands that are plain numbers if no operand is a tensor; set while a rule runs as ops.
   std::optional<DType> number_dtype = {};
   BufferCache* buffers = nullptr;
   std::uint64_t next_id = 0, end_id = 0;

@@ -66,9 +66,10 @@ class Trace {
   /// call. It may read and change variables.
   virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
 
-  /// Runs f, of whose ops the program is made. False: f also reads numbers or writes memory, and nothing of
-  /// it is in the program; `become` then says what gives y from x: a rule of `op`. It throws where f has used
-  /// what is not in x, which the action would have from the recording.
+  /// attempt: runs f and records its ops. Returns false if f also reads numbers or writes memory; then
+  /// nothing of f is recorded, and `become` must record instead that `action`, a rule of `op`, computes y
+  /// from x. become throws if f has used tensors or keys other than x and `key`, since in a replay the action
+  /// would get those of the recording.
   virtual bool attempt(const std::function<void()>& f) = 0;
   virtual void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y,
                       const random::Key& key, KeyedAction action) = 0;
