@@ -1,4 +1,4 @@
-// Communicator: how many replicas, on threads or machines, take a step together.
+// Communicator: lets several replicas, on threads or machines, take a step together.
 #pragma once
 #include <atomic>
 

@@ -1,5 +1,5 @@
-// From a loss to gradients and a step. In: a function to run under a tape, or a tape and a loss. Out: a
-// gradient or none for each variable.
+// Computes gradients of a loss, and takes a step. In: a function to run under a tape, or a tape and a loss.
+// Out: a gradient or none for each variable.
 #include "core/format.h"
 #include "core/thread_state.h"
 #include "optim/communicator.h"

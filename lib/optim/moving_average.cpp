@@ -27,7 +27,7 @@ double checked(double decay) {
   return decay;
 }
 
-// In the type that ops compute in, since a half would lose small changes.
+// Converts to the type that ops compute in, since a half would lose small changes.
 Tensor to_average(const Tensor& value) { return astype(value, computed_in(value.dtype())); }
 
 Tensor moved(const Tensor& average, const Tensor& value, double decay) {

@@ -191,7 +191,7 @@ void Optimizer::apply_gradients(std::span<const Gradient> gradients, std::span<c
 }
 
 void Optimizer::State::apply(std::vector<Update> all, const std::optional<Variable>& global_step) {
-  std::vector<GradientAndVariable> pairs;   // that the updates refer to, where there are transformations
+  std::vector<GradientAndVariable> pairs;   // the updates refer to these if there are transformations
   if (!transforms.empty()) {
     for (const Update& u : all)
       check(rule, *u.gradient, *u.variable);

@@ -16,7 +16,7 @@ struct Actor {
   std::weak_ptr<const void> lifetime;
 };
 
-/// Calls f with these tensors now, and in every replay with the tensors that replace them there.
+/// Calls f with these tensors now, and in every replay with the corresponding tensors of that replay.
 void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f);
 /// As act, but f returns tensors.
 std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f);

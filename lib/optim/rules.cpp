@@ -32,7 +32,7 @@ template <class V> V running_mean(const V& mean, const V& value, Number decay) {
   return fused_add(1 - decay, value - mean, mean);
 }
 
-// p, drawn to 0 by l1 and shrunk by l2.
+// p, moved towards 0 by l1, then divided by l2.
 template <class V>
 V proximal(const V& p, const std::type_identity_t<V>& l1, const std::type_identity_t<V>& l2) {
   return sign(p) * maximum(xsimd::abs(p) - l1, V(0)) / l2;

@@ -1,4 +1,4 @@
-// The table of update rules, and what an entry says about itself.
+// The table of update rules, and functions that read its entries.
 #pragma once
 #include <typeinfo>
 #include <vector>

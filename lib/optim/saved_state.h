@@ -9,7 +9,7 @@ namespace tapedeck {
 /// Throws unless the state is of this kind, or of no stated kind.
 void check_kind(std::string_view kind, const SavedState& state);
 
-/// A saved number as an integer. Fails unless it is a whole number of `least` or more, below 2^53.
+/// A saved number as an integer. Throws unless it is a whole number of `least` or more, below 2^53.
 std::int64_t whole_number(std::string_view object, std::string_view name, double n, std::int64_t least = 0);
 
 /// Each function throws ArgumentError, which names the object, if an entry is missing, unknown or not such a

@@ -8,8 +8,8 @@
 
 namespace tapedeck {
 
-/// The index of the master, which follows the slots of the rule: the f32 value of an f16 or bf16 variable, to
-/// which it is rounded after each step, so that small steps accumulate.
+/// The index of the master, which follows the slots of the rule. The master is the f32 value of an f16 or
+/// bf16 variable, in which small steps accumulate; each step sets the variable to the rounded master.
 inline constexpr std::size_t kMaster = kMaxSlots;
 inline constexpr std::string_view kMasterName = "master";
 /// A variable's slots, by their index in the rule's list; undefined if missing. The slots of an f16 or bf16

@@ -161,7 +161,7 @@ void Optimizer::State::run(Update& u, const Step& s) noexcept {
   cast(own[kMaster], cell.value);
 }
 
-// Allocates all memory that a step needs, and runs all code of the user's.
+// Allocates the memory for variables and slots, and runs all code of the user's that a step calls.
 void Optimizer::State::prepare_updates(std::span<Update> all, const Step& s) {
   slots.drop_ended();
   if (!pending.empty())

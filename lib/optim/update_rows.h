@@ -1,4 +1,4 @@
-// Update rules as one pass over memory: gradients come in, variables and slots are changed in place, in f32
+// Update rules as one pass over memory that reads gradients and changes variables and slots in place, in f32
 // or f64. A rule's formula is a lambda of SIMD batches, (x, slots…, g, h): it changes x and the slots by the
 // gradient g and by h, the hyperparameters under their names.
 #pragma once
