@@ -31,7 +31,7 @@ std::string_view take(std::string_view& rest, char separator) {
   return text;
 }
 
-// The cells of a row. A quoted cell may contain separators, and quotes as two quotes.
+// The cells of a row. A quoted cell may contain separators; two quotes in it stand for one.
 class Row {
  public:
   Row(const FileName& file, std::string_view text, std::int64_t line, char separator)
@@ -175,7 +175,7 @@ class Cells {
     convert_elements(real_of(dtype_), element, DType::f32, &x, 1);
     return x;
   }
-  // Whether the last number is in the range of the dtype.
+  // Whether the number parsed last is in the range of the dtype.
   bool fits() const {
     if (dtype_ == DType::u64) return true;
     if (is_f64_) return true;

@@ -42,7 +42,8 @@ Archive open_for_reading(const FileName& name) {
   fail_to_open(name, error);
 }
 
-// What libzip writes an archive to: an OutputFile. libzip is C, so exceptions wait until it returns.
+// The target to which libzip writes an archive: an OutputFile. libzip is C, so exceptions are rethrown after
+// it returns.
 class Sink {
  public:
   explicit Sink(OutputFile& file) : file_(file) { zip_error_init(&error_); }
