@@ -31,7 +31,7 @@ class Listing {
 
   Tape& tape() const { return tape_; }
   const std::vector<std::int32_t>& ops() const { return ops_; }   // entries except reads of variables
-  const std::vector<Slot>& sources() const { return sources_; }   // watched tensors and variables
+  const std::vector<Slot>& sources() const { return sources_; }   // watched tensors, and variables
   const std::string* variable(Slot s) const;                      // its name, or null if s is not a variable
   /// The slot that a tensor comes from: for the value of a read, the variable; otherwise s.
   Slot origin(Slot s) const;

@@ -1,4 +1,5 @@
-// A tape as a table, and what is followed. In: entries and slots. Out: text with a line for each op.
+// A tape as a table; queries whether tapes follow a tensor. In: entries and slots. Out: text with a line for
+// each op.
 #include <algorithm>
 
 #include "core/format.h"
@@ -48,7 +49,7 @@ class SummaryTable {
     lines_.push_back(std::move(line));
   }
 
-  // Whether a tracked input has single, and the first output double precision.
+  // Whether a tracked input has single precision and the first output has double precision.
   bool widens(TapeEntry& e) const {
     const std::span<const Slot> x = e.x();
     const auto is_single = [&](Slot s) { return s >= 0 && real_of(tape_.spec(s).dtype) == DType::f32; };
