@@ -27,8 +27,8 @@ void check_real(std::string_view metric, const Tensor& labels, const Tensor& pre
                             predictions.spec());
 }
 
-// Classes, i64 [...], from x, which contains classes, or has a further axis of scores, whose largest selects
-// the class.
+// Classes, i64 [...], from x, which contains classes, or has a further axis, along which the largest element
+// selects the class.
 Tensor indices(std::string_view metric, std::string_view name, const Tensor& x, bool is_wide,
                std::int64_t classes) {
   if (is_wide) return argmax(x.dtype() == DType::boolean ? astype(x, DType::u8) : x);

@@ -29,8 +29,8 @@ void each_weight(std::string_view metric, const Examples& examples, const Shape&
 struct Classes {
   Tensor labels, predictions;
 };
-/// The classes of labels and predictions, which contain classes or have one more axis of scores. `count` is
-/// the number of classes; 0: any number.
+/// The classes of labels and predictions, which contain classes or have one more axis, for scores or one-hot
+/// labels. `count` is the number of classes; 0: any number.
 Classes classes_of(std::string_view metric, const Tensor& labels, const Tensor& predictions,
                    std::int64_t count = 0);
 Classes binary_classes(std::string_view metric, const Tensor& labels, const Tensor& predictions,

@@ -18,7 +18,7 @@ struct FitPosition {
 };
 
 struct FitState {
-  std::vector<std::string> names;   // of the numbers of an epoch
+  std::vector<std::string> names;   // names of the numbers of an epoch
   std::int64_t batches;             // of an epoch
   bool keeps_best;
   FitPosition at = {};

@@ -205,7 +205,7 @@ TopKAccuracy::TopKAccuracy(std::int64_t k) : MeanOf(fmt::format("top_{}_accuracy
 
 Perplexity::Perplexity() : MeanOf("perplexity", losses_of_words, std::exp) {}
 
-// The totals of each class: its examples, its predictions, and the examples that are both.
+// The totals of each class: its examples, its predictions, and its correctly predicted examples.
 FScore::FScore(std::string name, double beta, const ClassScoreOptions& options)
     : Totals(with_threshold(name, options.threshold), 3 * checked_classes(name, options.classes)),
       recall_part_(1 / (1 + 1 / (beta * beta))),   // also of 0, ∞ and numbers whose square overflows

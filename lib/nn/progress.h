@@ -32,7 +32,7 @@ class Progress {
   std::int64_t epochs_, batches_;
   std::int64_t epoch_ = 0, first_ = 0, batch_ = 0, rows_ = 0;
   Clock::time_point began_ = {}, drawn_ = {};
-  double seconds_ = 0;      // up to the last batch
+  double seconds_ = 0;      // from the beginning to the last batch
   bool has_line_ = false;   // an unfinished line
 };
 
