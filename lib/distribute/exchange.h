@@ -45,7 +45,7 @@ class Exchange {
 
   /// A counter that grows with every event.
   std::size_t progress() const { return progress_; }
-  /// What the exchange is waiting for: a bucket, and the rank that sends it, or -1 while other ranks still
+  /// The bucket that the exchange is waiting for, and the rank that sends it, or -1 while other ranks still
   /// have to receive.
   struct Wait {
     std::size_t bucket;

@@ -457,7 +457,8 @@ class RankCommunicator final : public Communicator {
     return done;
   }
 
-  /// What await waits for, for the error message: a rank's message or, with -1, others to receive.
+  /// The event that await waits for, for its error message: a message of a rank or, with -1, that other ranks
+  /// receive.
   struct Wait {
     int from;
     std::string what;

@@ -182,7 +182,7 @@ class Group {
   std::uint64_t rounds_ = 0;                         // collective operations done so far
   std::vector<const Contribution*> contributions_;   // of the waiting replicas; else null
   std::vector<End> ends_;
-  bool cancelled_ = false;       // the last operation, since a replica had failed
+  bool cancelled_ = false;       // whether the last operation was cancelled, since a replica had failed
   std::exception_ptr outcome_;   // of the last operation
   // Exceptions that other threads have seen, kept so that they are destroyed on this thread.
   std::vector<std::exception_ptr> errors_;

@@ -1,4 +1,4 @@
-// Sums of gradients over replicas, in a fixed order, in one process as across ranks.
+// Sums of gradients over replicas, in a fixed order, the same in one process and across ranks.
 #pragma once
 #include "tapedeck/optimizer.h"
 
