@@ -1,4 +1,5 @@
-// ProgramBuilder: a program written node by node, beside the values that the nodes give one after the other.
+// ProgramBuilder: a program written node by node, together with the values that the nodes compute when run
+// one after the other.
 #pragma once
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -21,8 +22,8 @@ using namespace compiled;
 class ProgramBuilder {
  public:
   Program program;
-  std::vector<Tensor> values;        // as the kernels give them, by values of the program
-  IdVector<ValueId, bool> outputs;   // what the caller reads
+  std::vector<Tensor> values;        // computed by the kernels; by value of the program
+  IdVector<ValueId, bool> outputs;   // the values that the caller reads
 
   Access argument(const Tensor& x) { return known(program.add_argument(x.spec()), x); }
   Access constant(const Tensor& x) { return known(program.add_constant(x), x); }
@@ -50,7 +51,7 @@ class ProgramBuilder {
       program.define(OpNode{.op = find_op(op), .map = &k, .in = std::move(x), .out = {result.of}});
     return result;
   }
-  /// An op without attributes, by its kernel.
+  /// Adds an op without attributes, computed by its kernel.
   Access op(std::string_view name, const std::vector<Access>& x) {
     std::vector<Tensor> in;
     for (const Access& a : x)
@@ -59,7 +60,7 @@ class ProgramBuilder {
     program.define(OpNode{.op = find_op(name), .in = x, .out = {result.of}});
     return result;
   }
-  /// bool to another dtype.
+  /// Adds a cast of bool to another dtype.
   Access cast(const Access& x, DType dtype) {
     const Access result = promised(astype(of(x), dtype));
     program.define(OpNode{.op = find_op("astype"), .in = {x}, .out = {result.of}});
@@ -73,7 +74,8 @@ class ProgramBuilder {
         SelectNode{.in = x, .view = std::make_shared<const kernels::StridedView>(view), .out = result.of});
     return result;
   }
-  /// Gradients of those x that `wanted` says, each an access that reads something; what they are added to.
+  /// Adds a vjp. Returns the gradients of the x whose bits are set in `wanted`; other accesses are empty.
+  /// `before`: the values that they are added to.
   std::vector<Access> vjp(const kernels::VjpKernel& k, const std::vector<Access>& x, const Access& y,
                           const Access& dy, unsigned wanted, const std::vector<Access>& before = {}) {
     VjpNode node{.kernel = &k, .in = x};
@@ -110,7 +112,7 @@ class ProgramBuilder {
     program.define(std::move(node));
     return all;
   }
-  /// Both gradients of x·x in one: the second is added to the first.
+  /// Adds a vjp with both gradients of x·x in one result: the second is added to the first.
   Access vjp_twice(const kernels::VjpKernel& k, const Access& x, const Access& dy) {
     const Tensor value = of(x), cotangent = of(dy);
     Tensor dx = allocate(value.spec());
@@ -130,7 +132,7 @@ class ProgramBuilder {
                .out = {result.of}});
     return result;
   }
-  /// A node that is not fused.
+  /// Adds a node that is not fused.
   Access other(const std::vector<Access>& x, const Tensor& y) {
     const Access result = promised(y);
     program.define(ActionNode{
@@ -140,7 +142,7 @@ class ProgramBuilder {
     return result;
   }
 
-  /// As a plan does.
+  /// Splits sums as a plan does.
   void split_sums() {
     program = with_sums_of_two(std::move(program));
     while (values.size() < program.values().size())
@@ -152,15 +154,15 @@ class ProgramBuilder {
     return share(whole, a.spec.shape, a.first);
   }
 
-  /// The steps of a program of which everything is live.
+  /// The steps of the program, in which all nodes are live.
   Steps steps() {
     passes = std::make_unique<const Passes>(program);
     return schedule(program, *passes, IdVector<NodeId, bool>(program.size(), true));
   }
   std::unique_ptr<const Passes> passes;   // of the last call of steps
 
-  /// Replays it, each value in memory of its own, and compares what lies in memory bit for bit. Returns the
-  /// number of groups.
+  /// Replays the program, with separate memory for each value, and compares the values in memory bit for bit.
+  /// Returns the number of groups.
   int check() {
     CHECK(verify(program).value_or("") == "");
     const Steps all = steps();
@@ -194,7 +196,7 @@ class ProgramBuilder {
     return groups;
   }
 
-  /// Values that must be in memory: outputs, and what other steps read.
+  /// The values that must be in memory: outputs, and operands of other steps.
   IdVector<ValueId, bool> kept(const Steps& all) const {
     IdVector<ValueId, bool> in_memory = outputs;
     IdVector<NodeId, StepId> step_of(program.size());
@@ -247,7 +249,7 @@ class ProgramBuilder {
     const auto past = reinterpret_cast<std::uintptr_t>(scratch.at(0).get()) & 63;
     group.run(memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
   }
-  // NaN is NaN: its sign and payload are those of one of two operands, and compilers choose which.
+  // Any two NaN are equal: sign and payload come from one of two operands, and compilers choose which.
   void compare(ValueId v, const std::byte* memory) const {
     const Tensor& x = values[v.index()];
     CAPTURE(v.index(), x.size());

@@ -57,7 +57,7 @@ inline const kernels::VjpKernel
                     detail::Partial<std::remove_const_t<decltype(partial::of_add_in_b)>, 2>>::vjp_kernel(),
     square_vjp = Fused<Twice>::vjp_kernel();
 
-// Among ordinary numbers some zeros, infinities, NaN, and numbers that are almost zero.
+// Ordinary numbers; if `special`, also some zeros, infinities, NaN, and the smallest and largest numbers.
 inline Tensor numbers(DType dtype, const Shape& shape, std::mt19937& random, bool special) {
   Tensor x = allocate({dtype, shape});
   const auto fill = [&](auto one) {
@@ -122,7 +122,7 @@ class RandomProgram {
       case 6:
         return random_() % 3 ? push(b.vjp_twice(product(), full(), full()))
                              : push(b.full_sum(full(), random_() % 2));
-      default: {   // often of what the node before gave
+      default: {   // often uses the result of the previous node
         const auto& [kernel, op] = two[random_() % 4];
         const Access x = random_() % 2 ? full_.back() : any(), y = random_() % 3 ? any() : full_.back();
         return push(b.map(*kernel, {x, y}, random_() % 4 ? op : ""));

@@ -1,5 +1,5 @@
-// What a replay must leave as it is: copies of the bytes of arguments, variables, captured tensors and
-// earlier results, and the rule by which results are compared with those of the function itself.
+// Checks that a replay leaves arguments, variables, captured tensors and earlier results unchanged, by copies
+// of their bytes; and compares results with those of the function itself.
 #pragma once
 #include <cstring>
 #include <sstream>
@@ -13,14 +13,14 @@ namespace tapedeck::test {
 
 namespace detail {
 
-// Whether a number, as an integer of its width, is a NaN.
+// Whether a number, read as an integer of its width, is a NaN.
 template <class T> bool is_nan_of(const std::byte* p, T infinity) {
   T v;
   std::memcpy(&v, p, sizeof v);
   constexpr T sign = static_cast<T>(T{1} << (8 * sizeof(T) - 1));
   return static_cast<T>(v & static_cast<T>(~sign)) > infinity;
 }
-// One part of a complex number.
+// As is_nan_of; for a complex number, of one of its parts.
 inline bool is_nan_at(const std::byte* p, DType type) {
   switch (type) {
     case DType::f16:
@@ -55,8 +55,8 @@ inline std::string number_at(const Tensor& x, std::size_t part, std::size_t widt
 
 }   // namespace detail
 
-/// "" where both have the same spec and the same bits, but that a NaN may be any NaN; or where they differ
-/// first. Both may be undefined. The sign of zero counts.
+/// "" if both have the same spec and the same bits, except that any two NaN are equal; else a description of
+/// the first difference. Both may be undefined. The sign of zero counts.
 inline std::string difference(const Tensor& actual, const Tensor& wanted) {
   if (actual.defined() != wanted.defined()) return actual.defined() ? "is defined" : "is undefined";
   if (!actual.defined()) return "";
@@ -80,7 +80,7 @@ inline std::string difference(const Tensor& actual, const Tensor& wanted) {
 }
 inline bool same(const Tensor& actual, const Tensor& wanted) { return difference(actual, wanted).empty(); }
 
-/// The same of lists.
+/// The first difference of two lists, or "".
 inline std::string difference(const std::vector<Tensor>& actual, const std::vector<Tensor>& wanted) {
   if (actual.size() != wanted.size())
     return std::to_string(actual.size()) + " results in place of " + std::to_string(wanted.size());
@@ -90,8 +90,8 @@ inline std::string difference(const std::vector<Tensor>& actual, const std::vect
   return "";
 }
 
-/// Copies of bytes. It keeps no handle, so that memory is as little shared as without it: what is added must
-/// outlive it.
+/// Copies of bytes. Keeps no handles, so that it does not cause memory to be shared: tensors that are added
+/// must outlive it.
 class Unchanged {
  public:
   Unchanged() = default;
@@ -105,7 +105,7 @@ class Unchanged {
     for (std::size_t i = 0; i < x.size(); ++i)
       add(x[i], name + " " + std::to_string(i));
   }
-  /// Its value.
+  /// Adds the value of a variable.
   void add(const Variable& v, std::string name) {
     const Tensor x = v.value();
     all_.push_back({std::move(name), nullptr, bytes_of(x), v, x.spec()});
@@ -115,7 +115,7 @@ class Unchanged {
       add(v[i], name + " " + std::to_string(i));
   }
 
-  /// "" while all bytes are as they were, or what has changed.
+  /// "" if all bytes are unchanged, else a description of the change.
   std::string changed() const {
     for (const Copy& c : all_) {
       const Tensor now = c.variable ? c.variable->value() : Tensor();
@@ -137,7 +137,7 @@ class Unchanged {
 
   struct Copy {
     std::string name;
-    const std::byte* memory;   // null: a variable's
+    const std::byte* memory;   // null for a variable
     std::vector<std::byte> bytes;
     std::optional<Variable> variable;
     Spec spec;

@@ -1,5 +1,5 @@
-// Random calls of the public functions: how arguments of each type are drawn, spoiled and shown, and how a
-// function is called with them.
+// Random calls of the public functions: draws, spoils and prints arguments of each type, and calls functions
+// with them.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -14,10 +14,10 @@
 
 namespace tapedeck::fuzz {
 
-// Which dtypes a function takes.
+// The dtypes that a function accepts.
 enum class Kind { floating, trainable, real, numeric, any, logical };
 
-/// The source of random numbers of one call, and what its arguments have in common.
+/// The source of random numbers of one call, and the dtype and shape that its arguments share.
 class Draw {
  public:
   Draw(std::uint64_t seed, std::uint64_t number);
@@ -40,12 +40,12 @@ class Draw {
   Shape extents(int min_rank, int max_rank);
   /// Shapes that broadcast to `shape`.
   Shape narrower();
-  /// The shape x with these extents behind it; ranks beyond 8 are cut.
+  /// The shape x followed by these extents; ranks beyond 8 are truncated.
   static Shape behind(Shape x, std::initializer_list<std::int64_t> extents);
   /// x without its last n extents.
   static Shape front(const Shape& x, int n);
 
-  /// A tensor of such elements, now and then a row of a larger one.
+  /// A tensor of random elements, sometimes a row of a larger one.
   Tensor tensor(const Shape& of, DType type);
   Tensor tensor(const Shape& of) { return tensor(of, dtype); }
   Tensor indices(const Shape& of, std::int64_t count);   // 0 to count - 1, i32 or i64
@@ -81,7 +81,7 @@ template <> struct StoredAs<std::span<const Slice>> { using type = std::vector<S
 template <> struct StoredAs<std::string_view> { using type = std::string; };
 template <class A> using Stored = typename StoredAs<std::remove_cvref_t<A>>::type;
 
-// What an ordinary argument begins as; options that must be given have no default.
+// The initial value of an ordinary argument, with values for options that have no default.
 template <class T> T start() { return T{}; }
 template <> inline PatchOptions start() { return {.window = 1}; }
 template <> inline VolumePatchOptions start() { return {.window = 1}; }
@@ -241,9 +241,9 @@ class Function {
   virtual ~Function() = default;
   std::string_view name() const { return name_; }
 
-  /// Draws arguments that suit each other.
+  /// Draws compatible arguments.
   virtual void draw(Draw& d) = 0;
-  /// Replaces one of them.
+  /// Replaces one of the arguments.
   virtual void spoil(Draw& d) = 0;
   virtual std::vector<Tensor> call() = 0;
   virtual std::vector<Tensor> tensors() = 0;
@@ -307,7 +307,7 @@ template <class T> void append(std::vector<Tensor>&, const T&) {}
 
 }   // namespace detail
 
-/// `shaped` makes the arguments, which are ordinary ones by then, suit each other.
+/// `shaped` makes the arguments, which were drawn as ordinary ones, compatible.
 template <class R, class... A> class FunctionOf final : public Function {
  public:
   using Shaped = std::function<void(Draw&, Stored<A>&...)>;

@@ -19,7 +19,7 @@ struct Options {
   bool report = false, verbose = false;
 };
 
-/// `things` is what is counted, and the name of the program unless that is given.
+/// `things` names what is counted; it is also the name of the program, unless one is given.
 inline Options read_options(std::string_view things, int argc, char** argv, std::string_view program = {}) {
   Options o;
   const std::string name(things);

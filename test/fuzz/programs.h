@@ -1,4 +1,4 @@
-// Random programs: lists of steps, which each make tensors from those that were there before.
+// Random programs: lists of steps, each of which computes tensors from earlier ones.
 #pragma once
 #include <map>
 
@@ -7,13 +7,13 @@
 
 namespace tapedeck::fuzz {
 
-/// f32 and c64, f64 and c128, or each step as it says.
+/// narrow: f32 and c64; wide: f64 and c128; mixed: Step::narrow decides for each step.
 enum class Precision { narrow, mixed, wide };
 
-/// The tensors of a program, in the order in which they were made. Steps know them by their numbers.
+/// The tensors of a program, in the order of their creation. Steps refer to them by index.
 using Slots = std::vector<Tensor>;
 
-/// Where a tensor that a function takes comes from.
+/// The source of a tensor argument of a function.
 struct Argument {
   int slot = -1;        // none: it is a constant
   bool whole = false;   // the slot's tensor itself; else the constant, moved a little by the slot's elements
@@ -43,11 +43,11 @@ struct Step {
   std::vector<Argument> arguments;   // one for each differentiable tensor of the function
   std::vector<int> slots;
   int variable = -1;
-  int count = 0;                // of steps of a loop; which of several ways
+  int count = 0;                // number of steps of a loop; index of a variant
   Tensor indices;               // of rows
-  std::vector<Step> body;       // whose slots begin with all there are, and slots[] again
-  std::vector<Tensor> values;   // what it made when it was drawn
-  bool frozen = false;          // it gives that again: for reports of failures
+  std::vector<Step> body;       // its slots begin with all earlier ones, then slots[] again
+  std::vector<Tensor> values;   // the results of the step when it was drawn
+  bool frozen = false;          // it returns `values` again: for reports of failures
 };
 
 struct Program {
@@ -65,24 +65,24 @@ struct Program {
   bool differentiable = true;   // no rule stands for another function's derivative
 };
 
-/// Whether no derivative goes through it.
+/// Whether no derivative passes through the step.
 bool is_cut(const Step& s);
 
-/// What is made at places through which no derivative goes, in the order of execution.
+/// The results of steps through which no derivative passes, in the order of execution.
 struct Cuts {
   std::vector<Tensor> values;
   std::size_t next = 0;
   bool replayed = false;
 };
 
-/// Integers, bools and keys in the places of those that the calls of a program have.
+/// Replacements for the integers, bools and keys of the calls of a program.
 struct Others {
   using Place = std::pair<const Step*, int>;   // the tensor or key of this number of a call
   std::map<Place, Tensor> tensors;
   std::map<Place, random::Key> keys;
 };
 
-/// One execution of a program: its variables, and what it does differently.
+/// One execution of a program: its variables, and its variations.
 class Run {
  public:
   Run(const Program& p, Precision precision);
@@ -92,19 +92,20 @@ class Run {
   std::vector<Variable> variables;
   std::vector<Source> sources() const;
 
-  double moved = 0;           // how far along the program's directions
+  double moved = 0;           // distance along the program's directions
   std::uint64_t shaken = 0;   // not 0: results are rounded as if they were f32; which way
   Cuts* cuts = nullptr;
   const Others* others = nullptr;
   int stop = -1;   // not -1: this slot has no derivative
 
-  /// Reads what is read before any tape begins; runs all; returns the targets.
+  /// begin: reads the variables that are read before any tape begins. run: runs all steps; returns the
+  /// targets.
   void begin();
   std::vector<Tensor> run();
   Slots slots;
 
   void run_step(const Step& s, Slots& slots);
-  /// The function of a call, as it is run.
+  /// The function of a call, in the precision of this run.
   const Function& function_of(const Step& s) const;
   /// x rounded as in f32; `number` makes the rounding different from others.
   Tensor shake(const Tensor& x, std::size_t number) const;
@@ -125,13 +126,13 @@ class Run {
   Precision precision_;
 };
 
-/// x, cut or repeated, in this dtype and shape.
+/// x, truncated or repeated, in this dtype and shape.
 Tensor fit(const Tensor& x, const Spec& spec);
 
-/// One of several functions of elements, by map.
+/// One of several elementwise functions, computed by map.
 std::vector<Tensor> mapped(int which, const Tensor& a, const Tensor& b);
 
-/// Makes program `number`; a name: one with this function.
+/// Draws program `number`; if `function` is not empty, a program that uses this function.
 Program draw_program(std::uint64_t seed, std::uint64_t number, const std::string& function);
 /// How often each function was drawn and used.
 struct Uses {

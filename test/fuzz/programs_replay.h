@@ -1,4 +1,4 @@
-// What a random program is replayed with.
+// The inputs with which a random program is replayed.
 #pragma once
 #include "programs.h"
 
@@ -9,11 +9,11 @@ class Replay {
  public:
   Replay(const Run& run, const std::vector<Step>& steps, const std::vector<Tensor>& inputs);
 
-  /// Of call 0 what there is, of others floats like x.
+  /// For call 0 the original tensor, for later calls other floats like x.
   Tensor other(const Tensor& x, int call);
   /// The integers and bools of all calls of functions, and the keys.
   std::pair<std::vector<Tensor>, std::vector<random::Key>> draw(int call);
-  /// These, where they belong.
+  /// Assigns these to their places in the program.
   Others others_of(const std::vector<Tensor>& integers, const std::vector<random::Key>& keys) const;
 
   /// All tensors of the functions that are constants.

@@ -1,5 +1,5 @@
-// Random programs for compiled functions: lists of nodes, each of which makes tensors, the slots, from those
-// that were there before.
+// Random programs for compiled functions: lists of nodes, each of which computes tensors, the slots, from
+// earlier ones.
 #pragma once
 #include <memory>
 #include <optional>
@@ -33,7 +33,7 @@ class Random {
   }
   int in(int low, int high) { return static_cast<int>(in(std::int64_t{low}, std::int64_t{high})); }
   bool chance(int percent) { return in(1, 100) <= percent; }
-  /// In [-1, 1).
+  /// A number in [-1, 1).
   double number() { return static_cast<double>(bits() >> 11) * 0x1p-52 - 1; }
   template <class T> const T& of(const std::vector<T>& list) { return list[bits() % list.size()]; }
 
@@ -41,7 +41,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// An argument.
+/// An argument of the program.
 struct Argument {
   enum Kind { floats, indices, ascending, truths };
   Kind kind = floats;
@@ -49,7 +49,7 @@ struct Argument {
   std::int64_t count = 0;   // indices are below it; the last of ascending ones is count - 1
 };
 
-/// A key: an argument or a constant, split some times.
+/// A key: an argument or a constant, split once for each entry of `splits`.
 struct KeyOf {
   int argument = -1;
   random::Key constant;
@@ -75,23 +75,23 @@ struct Node {
   double number = 0;
   DType dtype = DType::f32;
   KeyOf key;
-  std::vector<Node> body;   // whose slots begin with all there are
+  std::vector<Node> body;   // its slots begin with all earlier ones
   std::vector<int> targets, variables;
   bool persistent = false;
-  std::vector<Tensor> values;   // what it made when it was drawn
-  bool frozen = false;          // it gives that again: for reports of failures
+  std::vector<Tensor> values;   // the results of the node when it was drawn
+  bool frozen = false;          // it returns `values` again: for reports of failures
 };
 
 struct Program {
   std::vector<Argument> arguments;
   int keys = 0;
-  Tensors captured, variables;   // values at first
+  Tensors captured, variables;   // initial values
   std::vector<Node> nodes;
   std::vector<int> results;   // slots
   bool wrong_indices = true, elsewhere = true, specials = true, repeats = true, into = true, set = true;
 };
 
-/// What a run of a program refers to.
+/// The objects that a run of a program refers to.
 struct World {
   explicit World(const Program& p);
   std::vector<Variable> variables;
@@ -99,9 +99,9 @@ struct World {
   std::unique_ptr<GradientDescent> optimizer;
 };
 
-/// Runs the program; its results.
+/// Runs the program; returns its results.
 Tensors run(const Program& p, World& w, const Tensors& x, const Keys& keys);
-/// Runs one node, which adds to the slots.
+/// Runs one node, and appends its results to the slots.
 void run_node(const Node& n, World& w, const Tensors& x, const Keys& keys, Tensors& slots);
 
 /// Functions that nodes call: `floats` tensors of floats, `truths` bools before them.
@@ -116,7 +116,8 @@ int form_named(std::string_view name);
 
 Program draw_program(std::uint64_t seed, std::uint64_t number, const std::string& without);
 
-/// Replays a program with other inputs: "" or what is wrong. Adds to the count of replays.
+/// Replays a program with other inputs; returns "" or a description of the fault. Adds to the count of
+/// replays.
 std::string check_program(const Program& p, std::uint64_t seed, std::uint64_t& replays);
 
 std::string text_of(const Program& p);

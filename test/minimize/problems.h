@@ -1,5 +1,5 @@
 // Functions to minimize, all in f64: the 35 of Moré, Garbow and Hillstrom, the swing-up of a pendulum, and
-// random ones. scipy_counts.py has the same in NumPy.
+// random ones. scipy_counts.py has the same problems in NumPy.
 #pragma once
 #include <functional>
 #include <string>

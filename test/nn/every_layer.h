@@ -1,5 +1,5 @@
-// Every layer, for tests that hold of all of them. every_layer_test.cpp asks that each layer of the headers
-// is here.
+// Every layer, for tests that apply to all of them. every_layer_test.cpp checks that each layer of the
+// headers is included.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tapedeck::test {
 
-/// A layer with its defaults, and what it is given.
+/// A layer with its defaults, and its input.
 struct LayerSample {
-  std::string name;   // of its type
+  std::string name;   // the name of its type
   std::function<nn::Layer(random::Key)> make;
   Shape example;   // shape of one row of its input
   enum class Takes { numbers, ids } takes = Takes::numbers;
@@ -22,7 +22,7 @@ const std::vector<LayerSample>& every_layer();
 
 constexpr std::int64_t kIds = 10;   // ids are from 0 to 9
 
-/// A layer, and classes from all that it gives.
+/// A layer, followed by a dense layer that maps its output to classes.
 class Classifier {
  public:
   Classifier(const LayerSample& sample, std::int64_t classes);

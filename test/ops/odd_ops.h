@@ -5,7 +5,7 @@
 
 namespace tapedeck::test {
 
-/// What the rules below have received since `seen = {}`.
+/// The arguments that the rules below have received since `seen = {}`.
 struct Seen {
   int runs = 0;          // calls of a vjp
   int zeros = 0;         // cotangents that are all zero

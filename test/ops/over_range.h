@@ -31,10 +31,10 @@ struct Errors {
 };
 std::vector<Errors> errors_over_range();
 
-/// Two tables in Markdown: the errors, and those that test/data/accuracy_limits.txt allows.
+/// Two tables in Markdown: the errors, and the errors that test/data/accuracy_limits.txt allows.
 void print_over_range(const std::vector<Errors>& all);
-/// Prints which errors exceed their limits, which limits are not needed, and which ops have no points. How
-/// many these are.
+/// Prints which errors exceed their limits, which limits are not needed, and which ops have no points.
+/// Returns the number of these.
 int check_over_range(const std::vector<Errors>& all);
 
 }   // namespace tapedeck::test

@@ -1,5 +1,5 @@
-// What a header of include/tapedeck/ops declares. Relies on clang-format: what is declared begins at the
-// start of a line, and what it contains is indented.
+// The declarations in a header of include/tapedeck/ops. Relies on clang-format: a declaration begins at the
+// start of a line, and its contents are indented.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@ namespace tapedeck::test {
 struct PublicFunction {
   std::string name;                      // with the namespaces inside tapedeck: random::normal
   std::vector<std::string> signatures;   // one of each form
-  std::string doc;   // the comment above it, or above those that it follows without a blank line
+  std::string doc;   // the comment above it, or above the declarations that it follows without a blank line
 };
 
 struct PublicHeader {
@@ -19,7 +19,7 @@ struct PublicHeader {
   std::vector<PublicFunction> functions;
 };
 
-/// Throws std::runtime_error where it does not understand a declaration.
+/// Throws std::runtime_error for a declaration that it does not understand.
 PublicHeader read_public_header(const std::filesystem::path& path);
 
 }   // namespace tapedeck::test

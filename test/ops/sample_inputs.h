@@ -42,7 +42,7 @@ inline Tensor regular(const Shape& shape, int which = 0) {
     if (i / n % n == i % n) v[static_cast<std::size_t>(i)] += 1 + 0.5 * static_cast<double>(n);
   return tensor(v, shape);
 }
-/// The same, symmetric: they are positive definite.
+/// Such matrices that are also symmetric, and so positive definite.
 inline Tensor spd(const Shape& shape, int which = 0) {
   const std::vector<double> x = regular(shape, which).to_vector();
   std::vector<double> v = x;

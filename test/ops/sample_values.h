@@ -4,8 +4,8 @@
 
 namespace tapedeck::test {
 
-/// As samples_of, but a sample without expected outputs has those of the file, if it is there, and one
-/// without a floor the op's.
+/// As samples_of, but a sample without expected outputs gets those of the file, if it is there, and a sample
+/// without a floor gets the op's.
 std::vector<Sample> complete_samples_of(const Op& op);
 
 }   // namespace tapedeck::test

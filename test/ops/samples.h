@@ -20,8 +20,8 @@ struct OpSamples {
       0;   // bit i: input i is treated as constant although a derivative exists; its gradient must be none
   std::string_view no_differences = {};   // why the derivative does not agree with differences
   bool throws_on_nan = false;
-  /// What scripts/oracle computes the outputs with, for the samples that have no oracle of their own: an
-  /// expression of the inputs and of `attrs`, the attributes as sample_dump prints them.
+  /// The oracle by which scripts/oracle computes the outputs, for the samples without an oracle of their own:
+  /// an expression of the inputs and of `attrs`, the attributes as sample_dump prints them.
   std::string_view oracle = {};
   std::string_view no_oracle = {};   // why no other program computes the outputs
   double floor = 0;                  // for the samples whose floor is 0

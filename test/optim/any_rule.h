@@ -1,4 +1,4 @@
-// Optimizers of any rule, for tests that hold of all of them.
+// Optimizers of any rule, for tests that apply to all of them.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tapedeck::test {
 
-/// With values for the hyperparameters that have no default.
+/// An optimizer with values for the hyperparameters that have no default.
 inline Optimizer optimizer_of(std::string_view rule, const Scheduled& learning_rate = 0.1,
                               double momentum = 0.9) {
   std::vector<Hyperparameter> given = {{"learning_rate", learning_rate}};
