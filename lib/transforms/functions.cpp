@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "tape/distinct_arguments.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/ops.h"
@@ -25,20 +24,30 @@ std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   return y;
 }
 
+// What f is called with for xs: new tensors, so that xs themselves, which f may also capture, are constants,
+// and a tensor that is listed twice is two arguments. A function without arguments captures xs.
+std::vector<Tensor> arguments(const Traced& f, std::vector<Tensor> xs) {
+  if (!f.takes_nothing)
+    for (Tensor& x : xs)
+      if (x.defined()) x = identity(x);
+  return xs;
+}
+
 // Watches the inputs with respect to which f is differentiated, and calls f.
 struct Watched {
   Watched(GradientTape& tape, const Traced& f, const Sources& xs) {
-    for (const Source& x : xs.all()) {
-      if (f.takes_nothing) {
+    if (f.takes_nothing) {
+      for (const Source& x : xs.all())
         x.variable() ? tape.watch(*x.variable()) : tape.watch(x.tensor());
-        continue;
-      }
-      inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
+      sources = xs;
+    } else {
+      for (const Source& x : xs.all())
+        inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
+      inputs = arguments(f, inputs);
+      for (const Tensor& t : inputs)
+        tape.watch(t);
+      sources = inputs;
     }
-    make_distinct(inputs);
-    for (const Tensor& t : inputs)
-      tape.watch(t);
-    sources = f.takes_nothing ? xs : Sources(inputs);
     values = run(f, inputs);
   }
 
@@ -185,8 +194,7 @@ std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
 
 std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
                                      const std::vector<Tensor>& v) {
-  std::vector<Tensor> inputs = xs;
-  make_distinct(inputs);
+  const std::vector<Tensor> inputs = arguments(f, xs);
   const ForwardAccumulator forward{Sources(inputs), std::span<const Tensor>(v)};
   const std::vector<Tensor> y = run(f, inputs);
   std::vector<Tensor> result;
@@ -203,16 +211,15 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     check_real(x, "jacobian", "x");
     columns += x.size();
   }
-  std::vector<Tensor> inputs = xs;
-  make_distinct(inputs);
   if (options.mode != JacobianMode::forward) {
     GradientTape tape(kOnlySources);
-    const Watched w(tape, f, inputs);
+    const Watched w(tape, f, xs);
     const Tensor& y = only(w.values, "jacobian");
     check_real(y, "jacobian", "the function's value");
     if (goes_in_reverse(tape, y, columns, options))
       return dense_or_zeros(tape.jacobian(y, w.sources, in_reverse(options)), w.inputs);
   }
+  const std::vector<Tensor> inputs = arguments(f, xs);
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];
@@ -242,7 +249,7 @@ Tensor detail::batch_jacobian(const Traced& f, const Tensor& x, const JacobianOp
   check_batch(x.spec(), x.spec());
   const Shape of_x(x.shape().dims().subspan(1));
   const Tensor all =
-      columns_of(f, {x}, 0, of_x.size(), options, "batch_jacobian",
+      columns_of(f, arguments(f, {x}), 0, of_x.size(), options, "batch_jacobian",
                  [&](std::int64_t first, std::int64_t count) { return batch_units(first, count, x.spec()); });
   const Shape y(all.shape().dims().subspan(1));
   check_batch({x.dtype(), y}, x.spec());

@@ -90,11 +90,12 @@ TEST_CASE("what has no path is none and says why, in each mode", "[tape][gradien
   CHECK_FALSE(of_w.defined());
   CHECK(message_of<GradientError>([&] {
           (void)of_w.dense();
-        }).starts_with("the gradient of w f32[] is none: "));
+        }).starts_with("the gradient of variable \"w\" f32[] is none: "));
   CHECK(message_of<GradientError>([&] { (void)of_w.shape(); }).ends_with(options));
   const Gradient rows = const_cast<Recording&>(tape).jacobian(y, w);
-  CHECK(
-      message_of<GradientError>([&] { (void)rows.item(); }).starts_with("the Jacobian of w f32[] is none: "));
+  CHECK(message_of<GradientError>([&] {
+          (void)rows.item();
+        }).starts_with("the Jacobian of variable \"w\" f32[] is none: "));
   CHECK_FALSE(hessians(y, w)[0].defined());
   const ForwardAccumulator forward(w, tensor(1.0));
   const Gradient tangent = forward.jvp(y);

@@ -69,6 +69,26 @@ TEST_CASE("a list of tensors is one argument", "[grad]") {
   CHECK(of_x.to_vector() == Values{1, 2});
 }
 
+TEST_CASE("what a function captures is constant, even its own argument", "[grad]") {
+  const auto f = [](const Tensor& x) { return sum(x * x * kX); };   // not x³
+  const std::vector<double> expected = {2, 8};
+  CHECK(grad(f)(kX).to_vector() == expected);
+  CHECK(grad(f, kX).to_vector() == expected);
+  CHECK(vjp(f, kX).second()[0].to_vector() == expected);
+  CHECK(jvp(f, kX, ones_like(kX)).item() == 10);
+  for (const JacobianMode mode : {JacobianMode::reverse, JacobianMode::forward}) {
+    CHECK(jacobian(f, kX, {.mode = mode}).to_vector() == expected);
+    CHECK(hessian(f, kX, {.mode = mode}).to_vector() == Values{2, 0, 0, 4});
+    CHECK(hessian_vector_product(f, kX, ones_like(kX), mode).to_vector() == Values{2, 4});
+    const auto rows = [](const Tensor& x) { return x * x * reshape(kX, {2, 1}); };
+    CHECK(batch_jacobian(rows, reshape(kX, {2, 1}), {.mode = mode}).to_vector() == Values{2, 8});
+  }
+  // Around it all of it counts.
+  GradientTape tape;
+  tape.watch(kX);
+  CHECK(tape.gradient(grad(f)(kX), kX).to_vector() == Values{4, 8});   // of 2 x²
+}
+
 TEST_CASE("what else a function returns comes through", "[grad]") {
   int calls = 0;
   const auto f = [&](const Tensor& x, double rate) {
