@@ -21,9 +21,9 @@ class TAPEDECK_EXPORT ForwardAccumulator {
   /// Throws DTypeError or ShapeError unless `tangent` has the dtype and shape of `primal`. A variable as a
   /// primal stands for all its reads. Integer and bool tensors have no derivative: they only cause a warning.
   [[nodiscard]] ForwardAccumulator(const Source& primal, const Tensor& tangent, ForwardOptions options = {});
-  /// The same for several primals; all other tensors have zero tangents. Throws ArgumentError if the lists
-  /// differ in length or a primal is given twice, and ShapeError if stacked tangents differ in their number
-  /// of directions.
+  /// Constructs an accumulator for several primals; all other tensors have zero tangents. Throws
+  /// ArgumentError if the lists differ in length or a primal is given twice, and ShapeError if stacked
+  /// tangents differ in their number of directions.
   [[nodiscard]] ForwardAccumulator(const Sources& primals, std::span<const Tensor> tangents,
                                    ForwardOptions options = {});
   [[nodiscard]] ForwardAccumulator(const Sources& primals, std::initializer_list<Tensor> tangents,
@@ -36,17 +36,18 @@ class TAPEDECK_EXPORT ForwardAccumulator {
   /// Adds a primal. If it already has a tangent, the tangents are added. Throws as the constructor does.
   void watch(const Source& primal, const Tensor& tangent);
 
-  /// Pause and resume the propagation of tangents; resuming makes it the innermost accumulator. Throw
-  /// GradientError if it is already stopped or already active.
+  /// Pause and resume the propagation of tangents; resuming makes this the innermost accumulator. Throw
+  /// GradientError if the accumulator is already stopped or already active.
   void stop();
   void start();
-  /// Whether it propagates tangents now.
+  /// Whether the accumulator is propagating tangents.
   bool recording() const;
 
   /// The tangent of x, with the additional first axis if stacked; none or zeros if x does not depend on a
-  /// primal. Several tensors in a list, array, pair or tuple give as many tangents in one. This is a lookup,
-  /// not a computation, and may be done at any time. For a variable it is the tangent that was given. Throws
-  /// ArgumentError if x is undefined or `unconnected` is not a value of its enum.
+  /// primal. For several tensors in a list, array, pair or tuple, returns their tangents in a list, array,
+  /// pair or tuple. This is a lookup, not a computation, and may be done at any time. The tangent of a
+  /// variable is the one passed to the constructor or watch(). Throws ArgumentError if x is undefined or
+  /// `unconnected` is not a value of its enum.
   template <detail::AnySources X = Sources> typename detail::GradientsOf<X>::Type jvp(
       const X& x, UnconnectedGradients unconnected = UnconnectedGradients::none) const {
     if constexpr (detail::OneSource<X>)
@@ -54,7 +55,7 @@ class TAPEDECK_EXPORT ForwardAccumulator {
     else
       return detail::in_form_of<X>(jvps_of(detail::sources_of(x), unconnected));
   }
-  /// The same for several tensors: auto [da, db] = forward.jvp(a, b).
+  /// jvp() for several tensors without a list: auto [da, db] = forward.jvp(a, b).
   template <detail::OneSource A, detail::OneSource B, detail::OneSource... More>
   std::array<Gradient, sizeof...(More) + 2> jvp(const A& a, const B& b, const More&... more) const {
     return jvp(std::array{Source(a), Source(b), Source(more)...});

@@ -1,11 +1,13 @@
-// Derivatives of functions as functions: grad(f) is the gradient of f, so that grad(f)(x) is that at x, and
-// grad(grad(f))(x) a second derivative. They can be compiled, and compiled functions can be differentiated.
+// Derivatives of functions as functions: grad(f) is the gradient of f, so that grad(f)(x) is the gradient at
+// x, and grad(grad(f))(x) a second derivative. They can be compiled, and compiled functions can be
+// differentiated.
 //
-// f may take arguments of any type. grad<1>(f) is the gradient in argument 1, and grad<0, 2>(f) returns a
-// tuple of those in arguments 0 and 2; left out, it is argument 0. An argument in which f is differentiated
-// is a tensor, a variable, which stands for its value, or a std::vector of tensors, whose gradients are a
-// vector, too. What f returns, what is thrown, and derivatives in what f does not depend on, which are zeros,
-// are as in gradients.h. f is copied, and called as const.
+// f may have arguments of any type. grad<1>(f) is the gradient with respect to argument 1, and grad<0, 2>(f)
+// returns a tuple of the gradients with respect to arguments 0 and 2; without indices, f is differentiated
+// with respect to argument 0. A differentiated argument is a tensor, a variable, which stands for its value,
+// or a std::vector of tensors, whose gradients are a vector, too. Permitted results of f and errors are as in
+// gradients.h, and derivatives with respect to arguments on which f does not depend are zeros. f is copied,
+// and called as const.
 #pragma once
 #include <optional>
 #include <utility>
@@ -14,9 +16,9 @@
 
 namespace tapedeck {
 
-/// For a function that returns a pair, of what is differentiated and of something else, such as an accuracy
-/// or a new state, which may be of any type: value_and_grad(f, has_aux)(x) is the tuple (value, gradient,
-/// something else), and grad(f, has_aux)(x) the pair (gradient, something else).
+/// Declares that a function returns a pair of the differentiated value and an auxiliary value of any type,
+/// such as an accuracy or a new state: value_and_grad(f, has_aux)(x) is the tuple (value, gradient, auxiliary
+/// value), and grad(f, has_aux)(x) the pair (gradient, auxiliary value).
 struct HasAux {};
 inline constexpr HasAux has_aux;
 
@@ -24,14 +26,15 @@ namespace detail {
 
 template <class X>
 concept DifferentiableArgument = OneSource<X> || std::same_as<X, std::vector<Tensor>>;
-/// What a function gets for an argument of type X: where that is differentiated, tensors of its own.
+/// The type in which f receives an argument of type X: new tensors if it is differentiated, a reference
+/// otherwise.
 template <class X, bool differentiated> struct Passed { using Type = const X&; };
 template <DifferentiableArgument X> struct Passed<X, true> {
   using Type = std::conditional_t<OneSource<X>, Tensor, std::vector<Tensor>>;
 };
 template <std::size_t i, std::size_t... n> inline constexpr bool kIsOneOf = ((i == n) || ...);
 
-/// A call f(x...), as a function of the tensors in its arguments n...
+/// A call f(x...) as a function of the tensors in its arguments n...
 template <class F, class I, class N, class... X> struct CallIn;
 template <class F, std::size_t... i, std::size_t... n, class... X>
 struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
@@ -47,12 +50,12 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
   const F& f;
   std::tuple<const X&...> x;
 
-  /// The call with other tensors, which are in the order of the arguments.
+  /// Calls f with other tensors, which are in the order of the arguments.
   auto operator()(std::span<const Tensor> tensors) const {
     const std::tuple<PassedAs<i, X>...> own{take<i>(tensors)...};
     return std::apply(f, own);
   }
-  /// The tensors of the call itself.
+  /// The tensors in the arguments n... of the call.
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> all;
     const auto append = [&](const Sources& own) {
@@ -62,7 +65,8 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
     (append(std::get<n>(x)), ...);
     return all;
   }
-  /// Derivatives in these, one for each, in the form of the arguments: of several arguments a tuple.
+  /// Converts derivatives, one for each of tensors(), to the form of the arguments; for several arguments, to
+  /// a tuple.
   template <class D> auto in_form(std::vector<D> derivatives) const {
     auto next = derivatives.begin();
     const auto of = [&]<class A>(const A& argument) {
@@ -101,7 +105,7 @@ template <class F, class N, class... X> using CallOf = CallIn<F, std::index_sequ
 template <class F, class N, class... X>
 concept CallableIn = CallOf<F, N, X...>::fits();
 
-/// The numbers of the arguments that are differentiated.
+/// The indices of the differentiated arguments.
 template <std::size_t... n> constexpr auto argument_numbers() {
   constexpr bool increase = [] {
     std::size_t last = 0, count = 0;
@@ -114,7 +118,7 @@ template <std::size_t... n> constexpr auto argument_numbers() {
     return std::index_sequence<n...>();
 }
 
-/// The value, the gradients in the form of the arguments, and what else f returns, if it does.
+/// Returns the value, the gradients in the form of the arguments and, with `aux`, the auxiliary value of f.
 template <class N, bool aux, class F, class... X>
 auto value_and_grad_of(std::string_view name, const F& f, const X&... x) {
   const CallOf<F, N, X...> call{f, {x...}};
@@ -139,7 +143,8 @@ auto value_and_grad_of(std::string_view name, const F& f, const X&... x) {
 
 }   // namespace detail
 
-/// value_and_grad(f)(x...) is the pair of f(x...) and the gradient of its sum; with has_aux a tuple of three.
+/// value_and_grad(f)(x...) is the pair of f(x...) and the gradient of its sum; with has_aux, a tuple of
+/// three.
 template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto value_and_grad(F f) {
   using N = decltype(detail::argument_numbers<n...>());
   return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
@@ -152,7 +157,7 @@ template <std::size_t... n, detail::Differentiable F> auto value_and_grad(F f, H
     return detail::value_and_grad_of<N, true>("value_and_grad", f, x...);
   };
 }
-/// grad(f)(x...) is the gradient of the sum of f(x...); with has_aux a pair.
+/// grad(f)(x...) is the gradient of the sum of f(x...); with has_aux, a pair.
 template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto grad(F f) {
   using N = decltype(detail::argument_numbers<n...>());
   return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
@@ -167,8 +172,8 @@ template <std::size_t... n, detail::Differentiable F> auto grad(F f, HasAux) {
   };
 }
 
-/// vjp(f)(x...) is the pair of f(x...) and its pullback, whose gradients are those in all arguments, or with
-/// vjp<0, 2>(f) in these, one after another.
+/// vjp(f)(x...) is the pair of f(x...) and its pullback, which returns a list of the gradients with respect
+/// to all arguments, or for vjp<0, 2>(f) with respect to arguments 0 and 2.
 template <std::size_t... n, detail::Differentiable F = detail::UnaryOp>
 auto vjp(F f, VjpOptions options = {}) {
   return [f = std::move(f), options]<class... X>(const X&... x) {
@@ -188,7 +193,8 @@ template <detail::Differentiable F = detail::UnaryOp> auto jvp(F f) {
   };
 }
 
-/// jacobian(f)(x...) is the Jacobian of f(x...), one tensor, in argument 0; jacobian<0, 2>(f) gives a tuple.
+/// jacobian(f)(x...) is the Jacobian of f(x...), which is one tensor, with respect to argument 0; jacobian<0,
+/// 2>(f) returns a tuple.
 template <std::size_t... n, detail::Differentiable F = detail::UnaryOp>
 auto jacobian(F f, JacobianOptions options = {}) {
   using N = decltype(detail::argument_numbers<n...>());
@@ -198,7 +204,8 @@ auto jacobian(F f, JacobianOptions options = {}) {
       return call.in_form(detail::jacobians(detail::traced("jacobian", call), call.tensors(), options));
   };
 }
-/// hessian(f)(x...) is the Hessian of f(x...), one element, in argument 0, or with hessian<1>(f) in that one.
+/// hessian(f)(x...) is the Hessian of f(x...), which has one element, with respect to argument 0;
+/// hessian<1>(f) differentiates with respect to argument 1.
 template <std::size_t n = 0, detail::Differentiable F = detail::UnaryOp>
 auto hessian(F f, JacobianOptions options = {}) {
   using N = std::index_sequence<n>;

@@ -1,5 +1,4 @@
-// Gradient: a derivative that may be none: what tapes and accumulators return. A dense tensor, IndexedSlices,
-// or none.
+// Gradient: the result of tapes and accumulators, which is a dense tensor, IndexedSlices, or none.
 #pragma once
 #include <array>
 #include <concepts>
@@ -14,30 +13,31 @@ class Variable;
 class Gradient;
 
 namespace detail {
-/// Prints them, each on a new line.
+/// Prints n gradients, each on a new line.
 TAPEDECK_EXPORT std::ostream& print(std::ostream& out, const Gradient* list, std::size_t n);
 TAPEDECK_EXPORT std::string text_of(const Gradient& g);
 }   // namespace detail
 
-/// None, a dense tensor, or IndexedSlices. Copies share the memory. Where a tensor is expected, such as by an
-/// op, it stands for dense().
+/// A gradient or tangent: a dense tensor, IndexedSlices, or none. Copies share the memory. Converts to
+/// dense() where a tensor is expected, such as by an op.
 class TAPEDECK_EXPORT Gradient {
  public:
-  /// None: the target does not depend on the source.
+  /// Constructs none: the target does not depend on the source.
   Gradient() = default;
-  /// Dense; none for an undefined tensor.
+  /// Constructs a dense gradient, or none from an undefined tensor.
   Gradient(Tensor dense) noexcept : dense_(std::move(dense)) {}
-  /// The variable's current value.
+  /// Constructs a dense gradient from the variable's current value.
   Gradient(const Variable& v);
-  /// Sparse; checked where it is used.
+  /// Constructs a sparse gradient. The slices are checked where they are used.
   Gradient(IndexedSlices slices);
-  /// None: `what`, a "gradient" or a "tangent", of a tensor of this spec or of a variable, for this reason.
-  /// Messages say so; both texts are literals.
+  /// Constructs none with a description for error messages: `what` is "gradient" or "tangent", `reason` says
+  /// why it is none, and the source is a tensor of this spec or, if not null, a variable. Both texts must be
+  /// literals.
   static Gradient none(const char* what, const char* reason, const Spec& source, const Variable* variable);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices(); }
-  /// Whether it is a tensor; false for slices and for none.
+  /// Whether it is a dense tensor; false for slices and for none.
   bool is_dense() const { return dense_.defined(); }
   /// The slices; null if the gradient is dense or none.
   const IndexedSlices* slices() const { return other_ && !other_->reason ? &other_->slices : nullptr; }
@@ -47,7 +47,7 @@ class TAPEDECK_EXPORT Gradient {
   }
 
   /// The gradient as a tensor of the source's shape; slices are converted by to_dense. Throws GradientError
-  /// for none, which is not taken for zeros.
+  /// for none, which does not count as zeros.
   Tensor dense() const&;
   Tensor dense() &&;
   operator Tensor() const& { return dense(); }
@@ -55,7 +55,7 @@ class TAPEDECK_EXPORT Gradient {
   /// The dense tensor without conversion; undefined for slices and none.
   const Tensor& tensor() const { return dense_; }
 
-  /// Those of dense(); they throw GradientError for none.
+  /// The properties and elements of dense(). All throw GradientError for none.
   Spec spec() const { return dense().spec(); }
   DType dtype() const { return spec().dtype; }
   Shape shape() const { return spec().shape; }
@@ -67,14 +67,14 @@ class TAPEDECK_EXPORT Gradient {
   template <class T = double> std::vector<T> to_vector() const { return dense().to_vector<T>(); }
 
  private:
-  // Slices; or why it is none, and the gradient of what.
+  // The slices; or the reason for none, and the source.
   struct Other {
     IndexedSlices slices = {};
-    const char* what = nullptr;     // of none
+    const char* what = nullptr;     // for none only: "gradient" or "tangent"
     const char* reason = nullptr;   // null: slices
     Spec source = {};
-    std::string variable = {};   // its name, which is never empty; empty: a tensor
-    std::uint64_t id = 0;        // of the variable
+    std::string variable = {};   // the variable's name, which is never empty; empty if the source is a tensor
+    std::uint64_t id = 0;        // the variable's id
   };
   friend std::ostream& detail::print(std::ostream& out, const Gradient* list, std::size_t n);
   const char* reason() const;
@@ -85,22 +85,22 @@ class TAPEDECK_EXPORT Gradient {
   std::shared_ptr<const Other> other_;
 };
 
-/// As of the tensor or of the slices; "none: " and why for none. Of a Gradient alone, since a Variable
-/// converts to one, but is printed as a tensor.
+/// The text of the tensor or of the slices; for none, "none: " and the reason. Restricted to Gradient itself,
+/// since a Variable converts to Gradient but prints as a tensor.
 template <std::same_as<Gradient> G> std::string to_string(const G& g) { return detail::text_of(g); }
 template <std::same_as<Gradient> G> std::ostream& operator<<(std::ostream& out, const G& g) {
   return detail::print(out, &g, 1);
 }
-/// One after another, each on a new line.
+/// Prints gradients one after another, each on a new line.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const std::vector<Gradient>& list);
 template <std::size_t n> std::ostream& operator<<(std::ostream& out, const std::array<Gradient, n>& list) {
   return detail::print(out, list.data(), n);
 }
 
-/// The sum of gradients of one tensor, such as those of several batches. Nones are skipped: if all are none
-/// the sum is none, and a single remaining term is returned unchanged. If all terms are slices they are
-/// concatenated (i32 indices are promoted to i64 if both occur); if any term is dense, the sum is dense.
-/// Throws ShapeError or DTypeError if the terms differ in shape or dtype.
+/// The sum of gradients of one tensor, such as the gradients of several batches. Terms that are none are
+/// skipped: if all are none, the sum is none, and a single remaining term is returned unchanged. If all terms
+/// are slices they are concatenated (i32 indices are promoted to i64 if both occur); if any term is dense,
+/// the sum is dense. Throws ShapeError or DTypeError if the terms differ in shape or dtype.
 TAPEDECK_EXPORT Gradient aggregate(std::vector<Gradient> terms);
 
 }   // namespace tapedeck

@@ -18,19 +18,19 @@ struct TapeOptions {
   bool watch_all = false;                 // every op input with a differentiable dtype is watched, too
 };
 
-/// What tapes return for a source that the targets do not depend on, and accumulators for a tensor that does
-/// not depend on the primals: none, or zeros.
+/// The result, none or zeros, that tapes return for a source on which the targets do not depend, and
+/// accumulators for a tensor that does not depend on the primals.
 enum class UnconnectedGradients { none, zero };
 
-/// A target or source of differentiation: a tensor, a variable, or a gradient, as its dense(), which of
-/// slices is another tensor each time. A variable as a source stands for all its reads; as a target, for its
-/// current value.
+/// A target or source of differentiation: a tensor, a variable, or a gradient. A gradient stands for its
+/// dense(), which is a new tensor at each call if the gradient is slices. A variable as a source stands for
+/// all its reads; as a target, for its current value.
 class TAPEDECK_EXPORT Source {
  public:
   Source(const Tensor& t) : tensor_(t) {}
   Source(const Variable& v) : variable_(v) {}
   Source(const Gradient& g) : tensor_(g.dense()) {}
-  /// What it is: the variable, or the tensor.
+  /// The variable, or nullopt for a tensor.
   const std::optional<Variable>& variable() const { return variable_; }
   const Tensor& tensor() const { return tensor_; }   // undefined for a variable
 
@@ -39,7 +39,7 @@ class TAPEDECK_EXPORT Source {
   std::optional<Variable> variable_;
 };
 
-/// A list of sources: one, several in braces, or a list of tensors or variables.
+/// A list of sources, constructed from one source, several in braces, or a list of tensors or variables.
 class TAPEDECK_EXPORT Sources {
  public:
   template <class T>
@@ -51,13 +51,13 @@ class TAPEDECK_EXPORT Sources {
   Sources(const std::vector<Tensor>& list);
   Sources(std::vector<Source> list) : all_(std::move(list)) {}
   Sources(const std::vector<Variable>& list);
-  /// In the order given.
+  /// The sources in the order given.
   const std::vector<Source>& all() const { return all_; }
 
  private:
   std::vector<Source> all_;
 };
-/// A list of targets, made in the same ways.
+/// A list of targets, constructed in the same ways.
 using Targets = Sources;
 
 namespace detail {
@@ -81,7 +81,8 @@ concept TupleOfSources = is_tuple_of_sources<S>();
 template <class S>
 concept AnySources = OneSource<S> || ListOfSources<S> || TupleOfSources<S>;
 
-/// What the derivatives in these sources are: one Gradient, or a list, array, pair or tuple of them.
+/// The type of the derivatives with respect to sources of type S: Gradient, or a list, array, pair or tuple
+/// of gradients.
 template <class S> struct GradientsOf { using Type = std::vector<Gradient>; };
 template <OneSource S> struct GradientsOf<S> { using Type = Gradient; };
 template <class T, std::size_t n> struct GradientsOf<std::array<T, n>> {
@@ -121,19 +122,19 @@ struct TAPEDECK_EXPORT OutputGradients : std::vector<Gradient> {
 /// How the terms of one tensor's gradient are summed. Results differ only by rounding; peak memory differs.
 enum class Aggregation {
   add_n,          // all terms at once, or early as set by the two limits below
-  tree,           // pairwise as terms arrive: of n terms about log2(n) are kept
+  tree,           // pairwise as terms arrive: about log2(n) partial sums of n terms are kept
   accumulate_n,   // each term is added to a running sum as it arrives
 };
 
 /// Options of gradient().
 struct GradientOptions {
-  /// One output gradient (cotangent) for each target, of its shape and dtype, dense or IndexedSlices. A none
-  /// or undefined entry stands for ones. Empty: ones for all targets.
+  /// One output gradient (cotangent) for each target, of its shape and dtype, dense or IndexedSlices. An
+  /// entry that is none or undefined stands for ones; an empty list, for ones for all targets.
   OutputGradients output_gradients = {};
-  /// For sources without a path. Arguments of functions always get zeros.
+  /// The result for sources without a path. Arguments of functions always get zeros.
   UnconnectedGradients unconnected = UnconnectedGradients::none;
-  /// Treated as constants: they receive gradients but do not propagate them to the tensors they were computed
-  /// from. A source listed here gets its partial derivative.
+  /// Tensors and variables that are treated as constants: they receive gradients but do not propagate them to
+  /// the tensors they were computed from. A source listed here gets its partial derivative.
   Sources stop_gradients = {};
   Aggregation aggregation = Aggregation::add_n;   // how the terms of one tensor's gradient are summed
   /// The terms of one tensor's gradient are summed early once there are at least `min_aggregate_count` of
@@ -157,11 +158,11 @@ struct JacobianOptions {
   bool vectorize = true;
   /// Limits the batch of rows or columns: their gradients of the largest tensor take at most this many bytes.
   std::int64_t max_bytes = std::int64_t{64} << 20;
-  /// For tapes: none or zeros for a source without a path. Functions always give zeros.
+  /// The result of tapes, none or zeros, for a source without a path. Functions always return zeros.
   UnconnectedGradients unconnected = UnconnectedGradients::none;
 };
 
-/// One entry of GradientTape::recorded(). `inputs` and `outputs` are numbers of tensors.
+/// One entry of GradientTape::recorded(). `inputs` and `outputs` count tensors.
 struct RecordedOp {
   std::string_view name;
   int inputs, outputs;
@@ -177,9 +178,9 @@ class TAPEDECK_EXPORT GradientTape {
   GradientTape(const GradientTape&) = delete;
   GradientTape& operator=(const GradientTape&) = delete;
 
-  /// Start tracking x. Integer and bool tensors have no derivative: watching them only issues a warning. So
-  /// does watching a tensor twice: copies of a handle are one tensor, which has one gradient. No effect while
-  /// StopRecording is active on this thread.
+  /// Start tracking x. Integer and bool tensors have no derivative: watching them only issues a warning.
+  /// Watching a tensor twice issues a warning, too: copies of a handle are one tensor, which has one
+  /// gradient. watch() has no effect while StopRecording is active on this thread.
   void watch(const Tensor& x);
   void watch(const Variable& v);
   template <class A, class B, class... More> void watch(const A& a, const B& b, const More&... more) {
@@ -193,13 +194,14 @@ class TAPEDECK_EXPORT GradientTape {
   /// recording.
   void reset();
 
-  /// The gradient of the targets with respect to the sources: of the sum of all their elements. One source
-  /// gives one Gradient; a list, array, pair or tuple of sources gives as many in a list, array, pair or
-  /// tuple: auto [dw, db] = tape.gradient(loss, std::tie(w, b)). None where no path leads from the targets to
-  /// a source. Stops and consumes the tape unless it is persistent: a second call throws GradientError. A
-  /// persistent tape that still records also records this computation, for higher derivatives; otherwise call
-  /// stop() before. Throws ArgumentError, ShapeError or DTypeError if `output_gradients` do not match the
-  /// targets, and ArgumentError if `unconnected` is not a value of its enum; the tape is then unchanged.
+  /// The gradient of the sum of all elements of the targets with respect to the sources. Returns one Gradient
+  /// for one source, and a list, array, pair or tuple of gradients for a list, array, pair or tuple of
+  /// sources: auto [dw, db] = tape.gradient(loss, std::tie(w, b)). A gradient is none if no path leads from
+  /// the targets to its source. Stops and consumes the tape unless it is persistent: a second call throws
+  /// GradientError. A persistent tape that still records also records this computation, for higher
+  /// derivatives; otherwise call stop() before. Throws ArgumentError, ShapeError or DTypeError if
+  /// `output_gradients` do not match the targets, and ArgumentError if `unconnected` is not a value of its
+  /// enum; the tape is then unchanged.
   template <detail::AnySources T = Targets, detail::AnySources S = Sources>
   typename detail::GradientsOf<S>::Type gradient(const T& targets, const S& sources) {
     return detail::in_form_of<S>(gradients_of(detail::sources_of(targets), detail::sources_of(sources)));
@@ -210,14 +212,14 @@ class TAPEDECK_EXPORT GradientTape {
     return detail::in_form_of<S>(
         gradients_of(detail::sources_of(targets), detail::sources_of(sources), options));
   }
-  /// The same for several sources: auto [dw, db] = tape.gradient(loss, w, b).
+  /// gradient() for several sources without a list: auto [dw, db] = tape.gradient(loss, w, b).
   template <detail::AnySources T = Targets, detail::OneSource A, detail::OneSource B,
             detail::OneSource... More>
   std::array<Gradient, sizeof...(More) + 2> gradient(const T& targets, const A& a, const B& b,
                                                      const More&... more) {
     return gradient(targets, std::array{Source(a), Source(b), Source(more)...});
   }
-  /// Does not compile, in words that say what to write.
+  /// Rejects other arguments at compile time, with a message that says what to write.
   template <class T = Targets, class S>
   requires(!detail::AnySources<T> || !detail::AnySources<S>) Gradient
       gradient(const T&, const S&, const GradientOptions& = {}) {
@@ -231,8 +233,8 @@ class TAPEDECK_EXPORT GradientTape {
   }
 
   /// Whether the target was computed from the source by ops that this tape has recorded and that have
-  /// derivatives; else gradient() gives none. Takes nothing from the tape. Throws GradientError if the tape
-  /// is used up.
+  /// derivatives; if not, gradient() returns none. Does not consume the tape. Throws GradientError if the
+  /// tape has already been consumed.
   bool depends(const Source& target, const Source& source) const;
 
   /// The derivative of every element of target with respect to every element of the sources, of shape
@@ -253,9 +255,10 @@ class TAPEDECK_EXPORT GradientTape {
   std::vector<Variable> watched_variables() const;
   /// Recorded ops whose outputs are still reachable, in no particular order.
   std::vector<RecordedOp> recorded() const;
-  /// Their number.
+  /// The number of recorded ops whose outputs are still reachable.
   std::size_t size() const;
-  /// Whether it records now: not after stop(), nor after gradient() of a tape that is not persistent.
+  /// Whether the tape is recording. False after stop(), and after gradient() of a tape that is not
+  /// persistent.
   bool recording() const;
 
   // Internal.
@@ -279,8 +282,8 @@ class TAPEDECK_EXPORT Recording : public GradientTape {
   [[nodiscard]] Recording() : GradientTape({.persistent = true, .watch_all = true}) {}
 };
 
-/// While it exists, nothing on this thread is recorded by tapes or accumulators; if constructed with a tape,
-/// only that tape stops recording.
+/// While it exists, tapes and accumulators record nothing on this thread; if constructed with a tape, only
+/// that tape stops recording.
 class TAPEDECK_EXPORT StopRecording {
  public:
   [[nodiscard]] StopRecording();

@@ -1,34 +1,37 @@
-// Derivatives without explicit use of a tape: of what a Recording has recorded, and of functions.
+// Derivatives without explicit use of a tape: of recorded tensors, and of functions.
 //
-// gradients, hessians and hessian_vector_product with targets differentiate what the innermost Recording, or
-// other persistent tape, of this thread has recorded; they throw GradientError if there is none. Their own
-// computations are recorded, too, so that derivatives of any order can be taken.
+// gradients, hessians and hessian_vector_product with targets use the innermost Recording, or other
+// persistent tape, of this thread; they throw GradientError if there is none. Their own computations are
+// recorded, too, so that derivatives of any order can be taken.
 //
-// The others take functions made of ops. A function takes up to eight tensors as separate arguments, a span
-// of tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or tuple
-// of tensors. All throw ArgumentError if the function is empty, takes a different number of tensors or
-// returns an undefined one. Derivatives in arguments that the function does not depend on are zeros; those in
-// integers and bools are none. Where it takes no arguments, derivatives in what it does not read are none.
+// The others accept functions made of ops. Such a function has up to eight tensors as separate arguments, a
+// span of tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or
+// tuple of tensors. All throw ArgumentError if the function is empty, has a different number of arguments or
+// returns an undefined tensor. Derivatives with respect to arguments on which the function does not depend
+// are zeros; derivatives with respect to integers and bools are none. If the function has no arguments,
+// derivatives with respect to variables and tensors that it does not read are none.
 //
-// These evaluate at a point. tapedeck/grad.h has the forms that return functions: grad(f)(x).
+// The functions in this file evaluate derivatives at a point. tapedeck/grad.h has the forms that return
+// functions: grad(f)(x).
 #pragma once
 #include "tapedeck/function.h"
 #include "tapedeck/gradient_tape.h"
 
 namespace tapedeck {
 
-/// Of what the innermost Recording has recorded, the gradient of the sum of `ys` with respect to each of
-/// `xs`; none if there is no path. `output_gradients` is TensorFlow's grad_ys. Throws what
+/// The gradient of the sum of `ys` with respect to each of `xs`, by the ops that the innermost Recording has
+/// recorded; none if there is no path. `output_gradients` is TensorFlow's grad_ys. Throws what
 /// GradientTape::gradient throws, and DTypeError for a complex y without an output gradient.
 TAPEDECK_EXPORT std::vector<Gradient> gradients(const Targets& ys, const Sources& xs,
                                                 const GradientOptions& options = {});
-/// Of the same, the Hessian of the sum of `ys` with respect to each x of `xs`, of shape x.shape + x.shape. If
-/// ys or their gradient do not depend on x: none or zeros, as set by `unconnected`.
+/// The Hessian of the sum of `ys` with respect to each x of `xs`, of shape x.shape + x.shape, by the ops that
+/// the innermost Recording has recorded. If ys or their gradient do not depend on x, the Hessian is none or
+/// zeros, as set by `unconnected`.
 TAPEDECK_EXPORT std::vector<Gradient> hessians(const Targets& ys, const Sources& xs,
                                                const JacobianOptions& options = {});
-/// Of the same, the product of the Hessian of the sum of `ys`, with respect to all `xs` jointly, with the
-/// vector `v`, which has one part for each of `xs` and is treated as constant. Throws ArgumentError if the
-/// lists differ in length.
+/// The product of the Hessian of the sum of `ys`, with respect to all `xs` jointly, with the vector `v`,
+/// which has one part for each of `xs` and is treated as constant. Uses the ops that the innermost Recording
+/// has recorded. Throws ArgumentError if the lists differ in length.
 TAPEDECK_EXPORT std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& xs,
                                                              std::span<const Tensor> v);
 
@@ -36,10 +39,10 @@ namespace detail {
 
 template <class F>
 concept Differentiable = !std::convertible_to<const F&, Sources>;
-/// What an overloaded name stands for, such as td::abs beside map.h, which gives it an overload for the
-/// numbers of a map.
+/// The type to which the name of an overloaded op resolves, such as td::abs, of which map.h declares an
+/// overload for the numbers of a map.
 using UnaryOp = Tensor (*)(Operand);
-/// A function in a uniform signature; called with no tensors if `takes_nothing`.
+/// A function with a uniform signature; it is called without tensors if `takes_nothing`.
 struct Traced {
   Function call;
   bool takes_nothing;
@@ -73,10 +76,10 @@ auto value_and_grad_as(std::string_view name, const F& f, const X& x, const Grad
 
 }   // namespace detail
 
-/// The value of f(x, …) as f returns it, and the gradient of its sum. Returns a std::pair with a Gradient for
-/// a single x, or with a list, array or tuple of gradients for one of xs. A variable among xs stands for its
-/// value; if f takes no arguments, a variable or tensor in xs stands for all reads of it in f. A tensor
-/// listed twice counts as two independent arguments.
+/// The value of f(x, …) as f returns it, and the gradient of its sum. Returns a std::pair with one Gradient
+/// for a single x, or with a list, array or tuple of gradients for a list, array or tuple of xs. A variable
+/// among xs stands for its value; if f takes no arguments, a variable or tensor in xs stands for all reads of
+/// it in f. A tensor listed twice counts as two independent arguments.
 template <detail::Differentiable F = detail::UnaryOp, detail::AnySources X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {
   if constexpr (detail::is_tensor_function<F>())
@@ -86,14 +89,14 @@ template <detail::Differentiable F = detail::UnaryOp>
 auto value_and_grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return value_and_grad(f, Sources(xs), options);
 }
-/// Does not compile, in words that say what to write.
+/// Rejects arguments without braces at compile time, with a message that says what to write.
 template <detail::Differentiable F, class A, class B, class... More>
 auto value_and_grad(const F&, const A&, const B&,
                     const More&...) requires std::convertible_to<const B&, Source> {
   static_assert(sizeof(F) == 0,
                 "value_and_grad: several arguments stand in braces: value_and_grad(f, {x, y})");
 }
-/// Only the gradients of value_and_grad.
+/// Like value_and_grad, but returns the gradients only.
 template <detail::Differentiable F = detail::UnaryOp, detail::AnySources X>
 auto grad(const F& f, const X& x, const GradientOptions& options = {}) {
   if constexpr (detail::is_tensor_function<F>())
@@ -104,13 +107,13 @@ auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& o
   return grad(f, Sources(xs), options);
 }
 
-/// Does not compile, in words that say what to write.
+/// Rejects arguments without braces at compile time, with a message that says what to write.
 template <detail::Differentiable F, class A, class B, class... More>
 auto grad(const F&, const A&, const B&, const More&...) requires std::convertible_to<const B&, Source> {
   static_assert(sizeof(F) == 0, "grad: several arguments stand in braces: grad(f, {x, y})");
 }
 
-/// The result of implicit_value_and_grad. Optimizers take both lists: apply_gradients(g.gradients,
+/// The result of implicit_value_and_grad. Optimizers accept both lists: apply_gradients(g.gradients,
 /// g.variables).
 struct ImplicitGradients {
   Tensor value;
@@ -124,11 +127,11 @@ TAPEDECK_EXPORT ImplicitGradients implicit_value_and_grad(const std::function<Te
 /// Maps output gradients (cotangents) of f(x, …) to gradients of x, …, without running f again.
 class TAPEDECK_EXPORT Pullback {
  public:
-  /// The gradient of the sum of f's outputs, each weighted by its output gradient; an omitted one means ones.
-  /// A second call throws GradientError unless the pullback is persistent.
+  /// The gradient of the sum of f's outputs, each weighted by its output gradient; an omitted output gradient
+  /// means ones. A second call throws GradientError unless the pullback is persistent.
   std::vector<Gradient> operator()(const OutputGradients& dy = {}) const;
   std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(OutputGradients{dy}); }
-  /// None throws GradientError here, since no path is not the same as ones.
+  /// Throws GradientError if dy is none, since a missing path is not the same as ones.
   std::vector<Gradient> operator()(const Gradient& dy) const {
     return dy.defined() ? (*this)(OutputGradients{dy}) : (*this)(dy.dense());
   }
@@ -150,7 +153,7 @@ TAPEDECK_EXPORT std::pair<std::vector<Tensor>, Pullback> values_and_pullback(con
                                                                              const VjpOptions& options);
 }
 /// The vector-Jacobian product: the value of f(x, …) as f returns it, and its pullback. The pullback keeps
-/// the intermediate values needed by the derivative and must stay on its thread.
+/// the intermediate values that the derivative needs, and must stay on its thread.
 template <detail::Differentiable F = detail::UnaryOp>
 auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
   if constexpr (detail::is_tensor_function<F>()) {
@@ -175,11 +178,11 @@ template <detail::Differentiable F = detail::UnaryOp> auto jvp(const F& f, const
   return jvp(f, std::vector<Tensor>{x}, std::vector<Tensor>{v});
 }
 
-/// The derivative of every element of f(x, …), one tensor, with respect to every element of x, of shape
-/// f(x).shape + x.shape and of the dtype of x, in each mode; zeros where f does not depend on x. Throws
-/// DTypeError unless all tensors are f32, f64, f16 or bf16, and ShapeError if f(x) and x have more than 8
-/// axes together: make vectors of them first.
-/// Several tensors, jacobian(f, {x, y}), give a vector.
+/// The derivative of every element of f(x, …), which returns one tensor, with respect to every element of x.
+/// It has shape f(x).shape + x.shape and the dtype of x, in every mode, and is zero where f does not depend
+/// on x. Throws DTypeError unless all tensors are f32, f64, f16 or bf16, and ShapeError if f(x) and x have
+/// more than 8 axes together: reshape them to vectors first. For several tensors, as in jacobian(f, {x, y}),
+/// the result is a vector of tensors.
 template <detail::Differentiable F = detail::UnaryOp, class X = std::vector<Tensor>>
 requires(std::convertible_to<const X&, const Tensor&> ||
          std::convertible_to<const X&, const std::vector<Tensor>&>) auto jacobian(const F& f, const X& x,
@@ -211,9 +214,8 @@ Tensor hessian(const F& f, const Tensor& x, const JacobianOptions& options = {})
     return {};
 }
 /// The product of the Hessian with `v`, of the shape of x, without forming the Hessian. Throws as hessian
-/// does. Reverse mode: the
-/// gradient of the dot product of the gradient and v. Forward mode: the tangent of the gradient in the
-/// direction v, which needs less memory.
+/// does. Reverse mode computes the gradient of the dot product of the gradient and v; forward mode, the
+/// tangent of the gradient in the direction v, which needs less memory.
 template <detail::Differentiable F = detail::UnaryOp>
 std::vector<Tensor> hessian_vector_product(const F& f, const std::vector<Tensor>& xs,
                                            const std::vector<Tensor>& v,
