@@ -1,4 +1,4 @@
-// Optimizers: from gradients to new values of variables.
+// Optimizers: compute new values of variables from gradients.
 #pragma once
 #include <concepts>
 #include <memory>
@@ -16,53 +16,53 @@ namespace tapedeck {
 struct UpdateRule;
 struct RuleEntry;
 
-/// A gradient and the variable it is for; pairs whose gradient is none are passed over. The gradient may be a
-/// variable, too.
+/// A gradient and its variable; pairs whose gradient is none are skipped. A variable may be passed as the
+/// gradient, too.
 struct GradientAndVariable {
   Gradient gradient;
   Variable variable;
 };
 
-/// A hyperparameter by its name.
+/// The name and value of a hyperparameter.
 struct Hyperparameter {
   std::string_view name;
   Scheduled value;
 };
 
-/// Replaces the gradients of a step, in place, before the rule sees them; none stays none. The step counts
-/// from 0. The new gradients have the dtype and shape of their variables. tapedeck/gradient_transform.h has
-/// some.
+/// Replaces the gradients of a step, in place, before the update rule uses them; a gradient that is none
+/// remains none. The step counts from 0. The new gradients have the dtype and shape of their variables.
+/// tapedeck/gradient_transform.h provides several.
 using GradientTransform = std::function<void(std::span<GradientAndVariable> pairs, std::int64_t step)>;
 
-/// Computes what is to become small. It is run under a tape.
+/// Computes the value to be minimized. It is called under a tape.
 using Loss = std::function<Tensor()>;
 
-/// What compute_gradients and minimize differentiate, and how.
+/// Options of compute_gradients and minimize.
 struct LossOptions {
-  /// What to differentiate with respect to, trainable or not. Left out: the trainable variables that the loss
-  /// reads, in order of creation.
+  /// The variables to differentiate with respect to, trainable or not. If omitted: the trainable variables
+  /// that the loss reads, in order of creation.
   std::optional<std::vector<Variable>> variables = {};
-  Gradient output_gradient = {};                  // of the loss; none: ones
-  Aggregation aggregation = Aggregation::add_n;   // of the terms of one gradient
+  Gradient output_gradient = {};                  // the cotangent of the loss; none: ones
+  Aggregation aggregation = Aggregation::add_n;   // how the terms of one gradient are summed
 };
 
-/// A tensor and what it is called.
+/// A tensor and its name.
 struct NamedTensor {
   std::string name;
   Tensor value;
 };
 
-/// Applies one update rule, and keeps its slots: tensors of a variable's shape, such as running means. They
-/// end with their variable. Not to be used from several threads at once.
+/// Applies one update rule and stores its slots, which are tensors of a variable's shape, such as running
+/// means. A slot is released with its variable. Must not be used by several threads at once.
 class TAPEDECK_EXPORT Optimizer {
  public:
-  /// By the name of its rule, which is one of rules(). Hyperparameters not given keep their defaults; an
-  /// option that is on or off is 1 or 0. Throws ArgumentError for a rule that does not exist and a
-  /// hyperparameter that the rule does not know or accept.
+  /// An optimizer with the library's rule of this name, which is one of rules(). Omitted hyperparameters have
+  /// their defaults; an option that is on or off is 1 or 0. Throws ArgumentError for an unknown rule, and for
+  /// a hyperparameter that the rule does not know or whose value it does not accept.
   explicit Optimizer(std::string_view rule, std::span<const Hyperparameter> hyperparameters);
   explicit Optimizer(std::string_view rule, std::initializer_list<Hyperparameter> hyperparameters = {});
-  /// By a rule of one's own, which outlives the optimizer: see tapedeck/update_rule.h. Throws ArgumentError
-  /// for one without a name or an update.
+  /// An optimizer with a user-defined rule, which must outlive the optimizer: see tapedeck/update_rule.h.
+  /// Throws ArgumentError for a rule without a name or an update.
   explicit Optimizer(const UpdateRule& rule, std::span<const Hyperparameter> hyperparameters);
   explicit Optimizer(const UpdateRule& rule, std::initializer_list<Hyperparameter> hyperparameters = {});
   explicit Optimizer(const UpdateRule&& temporary, std::span<const Hyperparameter> hyperparameters) = delete;
@@ -72,33 +72,33 @@ class TAPEDECK_EXPORT Optimizer {
   Optimizer(Optimizer&&) noexcept;
   Optimizer& operator=(Optimizer&&) noexcept;
 
-  /// One step: a new value for each variable that has a gradient, in place where nobody else holds the old
-  /// one, and one more in global_step, a scalar of i32 or i64. Of sparse gradients the rows that repeat are
-  /// added up first. A variable with a constraint gets what that makes of its new value; this happens before
-  /// anything changes, on memory of its own. Anything that is thrown is thrown before a variable or slot
-  /// changes: what a constraint, a schedule or a transformation throws, ArgumentError for an empty list,
-  /// where every gradient is none and for a sparse gradient of a variable with a constraint, ShapeError or
-  /// DTypeError for a gradient that does not fit its variable and for a value from a constraint that does
-  /// not.
+  /// Takes one step: updates each variable that has a gradient, in place if nothing else shares the old
+  /// value, and increments global_step, a scalar of i32 or i64. Repeated rows of a sparse gradient are added
+  /// up first. A constraint is applied to the new value in separate memory, before anything changes. All
+  /// exceptions are thrown before a variable or slot changes: exceptions of a constraint, schedule or
+  /// transformation; ArgumentError for an empty list, if every gradient is none, and for a sparse gradient of
+  /// a variable with a constraint; ShapeError or DTypeError if a gradient or the result of a constraint does
+  /// not fit its variable.
   void apply_gradients(std::span<const GradientAndVariable> pairs,
                        const std::optional<Variable>& global_step = {});
   void apply_gradients(std::initializer_list<GradientAndVariable> pairs,
                        const std::optional<Variable>& global_step = {});
-  /// The same for two lists of one length, as in apply_gradients(tape.gradient(loss, weights), weights).
+  /// apply_gradients for two lists of the same length, as in apply_gradients(tape.gradient(loss, weights),
+  /// weights).
   void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables,
                        const std::optional<Variable>& global_step = {});
 
   /// The gradient of the loss, or none, for every variable. The loss has one element, or as many as
-  /// options.output_gradient. Throws ArgumentError where there are no variables, DTypeError where the loss or
-  /// a variable has no floating-point dtype, ShapeError for a loss of several elements without an
-  /// output_gradient, and what gradient() throws.
+  /// options.output_gradient. Throws ArgumentError if there are no variables, DTypeError if the loss or a
+  /// variable does not have a floating-point dtype, ShapeError for a loss of several elements without an
+  /// output_gradient, and the exceptions of gradient().
   static std::vector<GradientAndVariable> compute_gradients(const Loss& loss,
                                                             const LossOptions& options = {});
-  /// The same for a loss that this tape has recorded, of the variables that it watches where none are given.
-  /// Throws ArgumentError for a null tape.
+  /// compute_gradients for a loss that this tape has recorded. If options.variables is omitted, uses the
+  /// variables that the tape watches. Throws ArgumentError for a null tape.
   static std::vector<GradientAndVariable> compute_gradients(const Tensor& loss, GradientTape* tape,
                                                             const LossOptions& options = {});
-  /// compute_gradients, then apply_gradients. Returns the loss, as it was before the step.
+  /// Calls compute_gradients, then apply_gradients. Returns the loss before the step.
   Tensor minimize(const Loss& loss, const LossOptions& options = {},
                   const std::optional<Variable>& global_step = {});
   Tensor minimize(const Tensor& loss, GradientTape* tape, const LossOptions& options = {},
@@ -113,58 +113,62 @@ class TAPEDECK_EXPORT Optimizer {
     return {};
   }
 
-  /// From the next step on gradients go through this one, after those that were added before.
+  /// Applies `transform` to the gradients from the next step on, after the transformations that were added
+  /// earlier.
   void add_transform(GradientTransform transform);
 
-  /// Names of the library's update rules, and what one of them does, with its source. The second throws
-  /// ArgumentError for another name. Sparse gradients touch no rows but theirs where it says nothing of them.
+  /// The names of the library's update rules, and a description of one of them, with its source. doc throws
+  /// ArgumentError for an unknown name. If the description does not mention sparse gradients, these change
+  /// only their own rows.
   static std::vector<std::string_view> rules();
   static std::string_view doc(std::string_view rule);
-  /// Of the rule.
+  /// The name of the rule.
   std::string_view name() const;
-  /// Steps taken so far.
+  /// The number of steps taken so far.
   std::int64_t iterations() const;
-  /// The present value; undefined where there is no such slot, or none yet. Throws TraceError while a
+  /// The current value of a slot; undefined if the slot does not exist, or not yet. Throws TraceError while a
   /// function is recorded.
   Tensor slot(const Variable& v, std::string_view name) const;
-  /// Sorted.
+  /// The names of the slots, sorted.
   std::vector<std::string> slot_names() const;
-  /// A number of the optimizer's own, or "iterations". Throws ArgumentError for another name.
+  /// A scalar of the optimizer, or "iterations". Throws ArgumentError for an unknown name.
   double scalar(std::string_view name) const;
-  /// All slots as "variable/rule/slot", and scalars as "rule/scalar" of f64, sorted by name. Throws as slot
-  /// does, and so do state and weights.
+  /// All slots as "variable/rule/slot", and all scalars as "rule/scalar" in f64, sorted by name. Throws as
+  /// slot does; state and weights do, too.
   std::vector<NamedTensor> variables() const;
 
-  /// Both throw ArgumentError for a name that the rule does not know; the second also for a value that it
-  /// does not accept and for what is fixed when the optimizer is made. A change takes effect with the next
-  /// step. Where there is a schedule, its value for the next step is given.
+  /// Read or change a hyperparameter. Both throw ArgumentError for a name that the rule does not know;
+  /// set_hyperparameter also for a value that the rule does not accept, and for a hyperparameter that is
+  /// fixed at construction. A change takes effect with the next step. For a schedule, hyperparameter returns
+  /// the value for the next step.
   double hyperparameter(std::string_view name) const;
   void set_hyperparameter(std::string_view name, Scheduled value);
 
-  /// The scalars are "iterations", a whole number, and those of the rule. Slots are in the order of creation
-  /// of their variables; those of one in the order of the rule.
+  /// The scalars are "iterations", an integer, and the scalars of the rule. Slots are in the order of
+  /// creation of their variables; the slots of one variable, in the order of the rule.
   SavedState state() const;
-  /// Everything, in place of what there is, or nothing: throws ArgumentError for names that the rule does not
-  /// know and scalars that are missing, ShapeError or DTypeError for slots that do not fit.
+  /// Replaces the whole state. If it throws, nothing changes: ArgumentError for names that the rule does not
+  /// know and for missing scalars, ShapeError or DTypeError for slots that do not fit.
   void restore(const SavedState& state);
-  /// The checks of restore; the result makes the change.
+  /// Performs the checks of restore; calling the result makes the change.
   Commit prepare_restore(const SavedState& state);
-  /// What a slot of this variable has to be; none: the rule accepts any dtype and shape.
+  /// The required dtype and shape of a slot of this variable; nullopt: the rule accepts any.
   std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;
-  /// One at a time. What was restored under a higher id stays. The same errors.
+  /// Restore one scalar or slot. A value that was restored under a higher id is kept. Throw as restore does.
   void restore_scalar(std::string_view name, double value, std::uint64_t restore_id = 0);
   void restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
                     std::uint64_t restore_id = 0);
-  /// For a variable that need not exist yet: the first one of this name that takes a step, or is asked for
-  /// its slot, gets it. What does not fit throws there. Until then it is no part of state().
+  /// Restores a slot of a variable that need not exist yet: the first variable of this name that takes a
+  /// step, or whose slot is read, receives it. A value that does not fit throws then. Until then it is not
+  /// part of state().
   void restore_slot(std::string variable, std::string_view slot, Tensor value, std::uint64_t restore_id = 0);
-  /// The scalars of state(), as i64 and f64, then its slots. set_weights throws ArgumentError for another
+  /// The scalars of state(), as i64 and f64, then its slots. set_weights throws ArgumentError for a different
   /// number of tensors.
   std::vector<Tensor> weights() const;
   void set_weights(std::span<const Tensor> weights);
 
  protected:
-  /// By the rule whose options are of this type.
+  /// An optimizer with the rule whose options have this type.
   Optimizer(const std::type_info& type, const void* options);
 
  private:
@@ -175,8 +179,8 @@ class TAPEDECK_EXPORT Optimizer {
   detail::Lifetime lifetime_;
 };
 
-/// An optimizer of the library, made from the options of its rule, as Adam({.epsilon = 1e-7}) is.
-/// tapedeck/keras.h has options with Keras's numbers.
+/// An optimizer of the library, constructed from the options of its rule, such as Adam({.epsilon = 1e-7}).
+/// tapedeck/keras.h provides options with Keras's values.
 template <class Options> class OptimizerOf : public Optimizer {
  public:
   explicit OptimizerOf(Options options) : Optimizer(typeid(Options), &options) {}
@@ -197,13 +201,13 @@ struct MomentumOptions {
   Scheduled momentum = schedule::kUnset;   // must be given
   bool use_nesterov = false;
   /// a = momentum · a - learning_rate · g; x += a, or with use_nesterov x += momentum · a - learning_rate ·
-  /// g: the same while learning_rate does not change. Where momentum is 0 there is no slot.
+  /// g: equivalent while learning_rate does not change. If momentum is 0, the slot does not exist.
   bool accumulate_steps = false;
 };
 using Momentum = OptimizerOf<MomentumOptions>;
 
-/// a += g², the slot "accumulator"; x -= learning_rate · g / (√a + epsilon): Duchi et al. 2011. a begins
-/// above 0, or where there is an epsilon, at 0 or above.
+/// a += g², the slot "accumulator"; x -= learning_rate · g / (√a + epsilon): Duchi et al. 2011. The initial a
+/// must be positive, or with an epsilon at least 0.
 struct AdagradOptions {
   Scheduled learning_rate;
   double initial_accumulator_value = 0.1;
@@ -213,8 +217,8 @@ using Adagrad = OptimizerOf<AdagradOptions>;
 
 /// G += g; A += g², the slots "gradient_accumulator" and "gradient_squared_accumulator"; x = -learning_rate ·
 /// sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A): dual averaging, Duchi et al. 2011. t is the
-/// number of the step, from 1 on: one more than global_step has, a scalar of i32 or i64, or without it that
-/// of the optimizer.
+/// number of the step, counting from 1: one more than the value of global_step, a scalar of i32 or i64, or
+/// without it the optimizer's own count.
 struct AdagradDAOptions {
   Scheduled learning_rate;
   double initial_gradient_squared_accumulator_value = 0.1;
@@ -224,18 +228,18 @@ struct AdagradDAOptions {
 using AdagradDA = OptimizerOf<AdagradDAOptions>;
 
 /// a = rho · a + (1-rho) · g²; d = √(u + epsilon) / √(a + epsilon) · g; u = rho · u + (1-rho) · d²; x -=
-/// learning_rate · d: steps as large as earlier ones, Zeiler 2012. a and u are the slots "accum" and
-/// "accum_update".
+/// learning_rate · d: steps are about as large as earlier ones. Zeiler 2012. a and u are the slots "accum"
+/// and "accum_update".
 struct AdadeltaOptions {
   Scheduled learning_rate = 1e-3, rho = 0.95, epsilon = 1e-8;
 };
 using Adadelta = OptimizerOf<AdadeltaOptions>;
 
 /// m = beta1 · m + (1-beta1) · g; v = beta2 · v + (1-beta2) · g²; x -= learning_rate·√(1-beta2ᵗ)/(1-beta1ᵗ) ·
-/// m / (√v + epsilon) in step t: Kingma and Ba 2015, the form before section 2.1. With sparse gradients m and
-/// v decay, and the variable moves, in all rows; if lazy, in no rows but those of the gradient, as torch's
-/// SparseAdam and TensorFlow Addons' LazyAdam have it. t counts all steps. With amsgrad the largest v so far,
-/// the slot "vhat", takes the place of v: Reddi et al. 2018.
+/// m / (√v + epsilon) in step t: Kingma and Ba 2015, the form before section 2.1. With sparse gradients, m
+/// and v decay and the variable changes in all rows; if lazy, only in the rows of the gradient, as in torch's
+/// SparseAdam and TensorFlow Addons' LazyAdam. t counts all steps. With amsgrad, the largest v so far, the
+/// slot "vhat", replaces v: Reddi et al. 2018.
 struct AdamOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool lazy = false, amsgrad = false;
@@ -259,7 +263,7 @@ using Adamax = OptimizerOf<AdamaxOptions>;
 
 /// m and v as in Adam; x -= learning_rate · ((1 - µ(t)) · g/(1 - p(t)) + µ(t+1) · m/(1 - p(t+1))) /
 /// (√(v/(1-beta2ᵗ)) + epsilon), where µ(t) = beta1 · (1 - 0.96^(0.004·t)/2) and p(t) = µ(1)·…·µ(t):
-/// Nesterov's momentum on a schedule of its own, so that the learning rate takes none. Dozat 2016.
+/// Nesterov's momentum with its own schedule; the learning rate therefore cannot have one. Dozat 2016.
 struct NadamOptions {
   double learning_rate = 1e-3;
   Scheduled beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
@@ -268,7 +272,7 @@ using Nadam = OptimizerOf<NadamOptions>;
 
 /// s = decay · s + (1-decay) · g², the slot "rms"; a = momentum · a + learning_rate · g / √(s + epsilon), the
 /// slot "momentum"; x -= a: Tieleman and Hinton 2012. If centered, c = decay · c + (1-decay) · g, the slot
-/// "mg", and s - c² takes the place of s in the root.
+/// "mg", and s - c² replaces s under the root.
 struct RMSPropOptions {
   Scheduled learning_rate;
   Scheduled decay = 0.9;
@@ -276,15 +280,15 @@ struct RMSPropOptions {
   Scheduled epsilon = 1e-10;
   bool centered = false;
   double initial_mean_square = 1;   // s before the first step
-  /// Where momentum is 0, x -= learning_rate · g / (√s + epsilon), and there is no slot "momentum".
+  /// If momentum is 0, x -= learning_rate · g / (√s + epsilon), and the slot "momentum" does not exist.
   bool epsilon_outside = false;
 };
 using RMSProp = OptimizerOf<RMSPropOptions>;
 
 /// n += g², the slot "accum"; z += g + 2·l2_shrinkage·x - (√n - √(n before))/learning_rate · x, the slot
 /// "linear"; x = (sign(z)·l1 - z) / ((√n + beta)/learning_rate + 2·l2) where |z| > l1, else 0: follow the
-/// regularised leader, McMahan et al. 2013, algorithm 1. √n is n^-learning_rate_power. With a learning rate
-/// of 0 nothing changes.
+/// regularised leader, McMahan et al. 2013, algorithm 1. √n stands for n^-learning_rate_power. With a
+/// learning rate of 0, nothing changes.
 struct FtrlOptions {
   Scheduled learning_rate;
   Scheduled learning_rate_power = -0.5;
@@ -293,8 +297,8 @@ struct FtrlOptions {
 };
 using Ftrl = OptimizerOf<FtrlOptions>;
 
-/// p = x - learning_rate · g; x = sign(p) · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2): descent,
-/// after which l1 draws the variable to 0 and l2 shrinks it. Duchi and Singer 2009.
+/// p = x - learning_rate · g; x = sign(p) · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2): gradient
+/// descent, after which l1 moves the variable towards 0 and l2 shrinks it. Duchi and Singer 2009.
 struct ProximalGradientDescentOptions {
   Scheduled learning_rate, l1 = 0, l2 = 0;
 };
@@ -310,8 +314,8 @@ struct ProximalAdagradOptions {
 using ProximalAdagrad = OptimizerOf<ProximalAdagradOptions>;
 
 /// m and v as in Adam; r = m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon) + weight_decay · x; x -= learning_rate
-/// · |x|/|r| · r, with the norms of the whole variable, whose ratio is 1 where one of them is 0: You et al.
-/// 2020, algorithm 2.
+/// · |x|/|r| · r, with norms over the whole variable; their ratio is 1 if one of them is 0: You et al. 2020,
+/// algorithm 2.
 struct LambOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
 };

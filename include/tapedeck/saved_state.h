@@ -1,4 +1,4 @@
-// SavedState: what an object, such as an optimizer, keeps between steps, in the form in which it is saved.
+// SavedState: the state of an object, such as an optimizer, between steps, in the form in which it is saved.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tapedeck {
 
-/// A number of an object's own, such as an optimizer's "iterations" or Adam's "beta1_power".
+/// A number that belongs to the object, such as an optimizer's "iterations" or Adam's "beta1_power".
 struct SavedScalar {
   std::string name;
   double value;
@@ -22,19 +22,20 @@ struct SlotValue {
   Tensor value;
 };
 
-/// All that an object keeps between steps, without what it was made with, such as hyperparameters. Tensors
-/// are shared, not copied.
+/// The complete state of an object between steps, without its constructor arguments, such as hyperparameters.
+/// Tensors are shared, not copied.
 struct SavedState {
-  std::vector<SavedScalar> scalars = {};   // of always the same names
+  std::vector<SavedScalar> scalars = {};   // the names are always the same
   std::vector<SlotValue> slots = {};
   NamedTensors tensors = {};
-  /// Of what it is: "adam", an optimizer's rule; "loss_scale"; the name of a metric. An object refuses the
-  /// state of another kind; empty: it is not said.
+  /// The kind of the object: "adam" for an optimizer with this rule, "loss_scale", or the name of a metric.
+  /// An object refuses the state of another kind; an empty kind is not checked.
   std::string kind = {};
 };
 
 namespace detail {
-/// A member of an object to which compiled functions refer: tells them when it is gone, from where it was.
+/// A member of objects to which compiled functions refer: its token expires when the object is destroyed or
+/// moved from.
 class Lifetime {
  public:
   Lifetime() = default;
@@ -55,8 +56,8 @@ class Lifetime {
 };
 }   // namespace detail
 
-/// Puts a new state in the place of an object's old one. Throws nothing. To be called once, while the object
-/// lives.
+/// Replaces an object's state by a new one. Does not throw. Must be called at most once, while the object
+/// exists.
 using Commit = std::function<void()>;
 
 }   // namespace tapedeck

@@ -23,7 +23,7 @@ struct Buffer {
   std::atomic<std::uint32_t> refs;
 };
 
-struct Bytes;   // the way to the memory: lib/core/bytes.h
+struct Bytes;   // access to the memory: lib/core/bytes.h
 inline constexpr std::int64_t kInlineBytes = 64;
 
 /// State of one tensor: two cache lines, then up to 64 bytes of inline data in a third.
@@ -71,7 +71,7 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
-  /// Refers to another value.
+  /// Makes this handle refer to another value; other handles are unaffected.
   Tensor& operator=(const Tensor& o) & noexcept {
     Tensor t(o);
     std::swap(b_, t.b_);
@@ -92,7 +92,7 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) release();
   }
 
-  /// Does not compile, in words that say what to write.
+  /// Rejects a tensor as a condition at compile time, with a message that says what to write.
   template <class Bool>
   requires std::same_as<Bool, bool>
   explicit operator Bool() const {
@@ -103,8 +103,8 @@ class TAPEDECK_EXPORT Tensor {
     return false;
   }
 
-  /// All but `defined` throw ArgumentError for an undefined tensor. nbytes: size() times the bytes of an
-  /// element.
+  /// Properties of the tensor. All but `defined` throw ArgumentError for an undefined tensor. nbytes is
+  /// size() times the bytes of an element.
   bool defined() const { return b_ != nullptr; }
   DType dtype() const { return block().dtype; }
   const Shape& shape() const { return block().shape; }
@@ -144,11 +144,11 @@ class TAPEDECK_EXPORT Tensor {
     return out;
   }
 
-  /// Parts of the tensor, as NumPy's brackets; they need tapedeck/ops/slice.h, which tells what a Slice is.
-  /// x[2] is the third entry of axis 0, x[{0, {1, 5}}] is strided_slice(x, {0, {1, 5}}).
+  /// Parts of the tensor, like NumPy's brackets; include tapedeck/ops/slice.h, which defines Slice. x[2] is
+  /// the third entry of axis 0, and x[{0, {1, 5}}] is strided_slice(x, {0, {1, 5}}).
   Tensor operator[](const Slice& at) const;
   Tensor operator[](std::initializer_list<Slice> at) const;
-  /// The entries of axis 0 at integer indices, as gather(x, at); or where bools are true, as
+  /// The entries of axis 0 at integer indices, like gather(x, at), or where bools are true, like
   /// boolean_mask(x, at).
   Tensor operator[](const Tensor& at) const;
 
@@ -157,10 +157,11 @@ class TAPEDECK_EXPORT Tensor {
     return b_->refs.load(std::memory_order_acquire) == 1 &&
            (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
   }
-  /// For the library. The memory, only for files that include lib/core/bytes.h: kernels, and what moves whole
-  /// buffers. Others read numbers by HostView or the functions above, of which a recording is told.
+  /// For the library: the memory. Only files that include lib/core/bytes.h can call it, that is kernels and
+  /// code that moves whole buffers. Other code reads numbers by HostView or the functions above, which notify
+  /// an active recording.
   template <class Door = detail::Bytes> std::byte* raw() const { return Door::of(*this); }
-  /// Whether there are elements, and where they lie, to be compared.
+  /// Whether the tensor has elements, and their address, for comparisons.
   bool has_values() const { return b_->has_values(); }
   std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(b_->data); }
   /// The state behind the handle.
@@ -190,20 +191,22 @@ class TAPEDECK_EXPORT Tensor {
 };
 
 /// Prints like NumPy: nested brackets, aligned columns, lines of up to 75 columns, long tensors abbreviated,
-/// then the dtype unless it is f32. Numbers have as many decimals as they need to be told from each other, 8
-/// at most (a tensor of rank 0: all that it needs), and exponents where they lie too far apart. A precision
-/// of the stream other than its default, 6, replaces the 8; std::fixed and std::scientific choose the
-/// notation, and all numbers get the stream's precision.
+/// then the dtype unless it is f32. Numbers are printed with as many decimals as distinguish them, at most 8
+/// (for a tensor of rank 0: as many as determine the number), and with exponents if their magnitudes are too
+/// far apart. A stream precision other than the default, 6, replaces the 8; with std::fixed or
+/// std::scientific, which choose the notation, all numbers have the stream's precision.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 
 namespace detail {
 
-/// What a literal is kept as: 3LL as std::int64_t, 3ULL as std::uint64_t, which are other types on Linux.
+/// The type in which a literal is stored: std::int64_t for 3LL and std::uint64_t for 3ULL, which are
+/// different types on Linux.
 template <class T> using Kept =
     std::conditional_t<std::is_same_v<T, long long>, std::int64_t,
                        std::conditional_t<std::is_same_v<T, unsigned long long>, std::uint64_t, T>>;
-/// The dtype of a literal: double becomes default_dtype(), as in every other factory; others keep theirs.
+/// The dtype of a literal: default_dtype() for double, as in every other factory; the literal's own dtype for
+/// other types.
 template <class T> DType literal_dtype() {
   if constexpr (std::is_same_v<T, double>)
     return default_dtype();
@@ -256,7 +259,7 @@ class TAPEDECK_EXPORT Mixed {
  private:
   template <class T> static Tensor of(T v) { return tensor_from(&v, dtype_of<T>, {}, dtype_of<T>); }
 
-  Tensor values_;   // in f64 what was double
+  Tensor values_;   // doubles are stored in f64
   DType dtype_ = DType::f32;
 };
 
@@ -273,8 +276,8 @@ requires(std::is_arithmetic_v<T> || HalfNumber<T> || ComplexNumber<T>) Tensor
 }
 // The nested types are written out because clang 14 does not deduce through an alias.
 
-/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2]. Doubles become default_dtype(), f32, unless
-/// `dtype` is given. Throws ShapeError if rows differ in length.
+/// A tensor from nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2]. Doubles become default_dtype(),
+/// f32, unless `dtype` is given. Throws ShapeError if rows differ in length.
 template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
 }
@@ -292,8 +295,9 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
   return detail::tensor_from_list<T>(v, dtype);
 }
 
-/// Numbers of several types, nested as deeply as one likes: default_dtype() if one of them is a double, so
-/// that tensor({1, 2.5}) is f32[2], complex if one is complex; integers are promoted.
+/// A tensor from numbers of several types, with braces nested to any depth. The dtype is default_dtype() if a
+/// number is a double, so that tensor({1, 2.5}) is f32[2], and complex if a number is complex; integers are
+/// promoted.
 inline Tensor tensor(const detail::Mixed& numbers, std::optional<DType> dtype = {}) {
   return numbers.tensor(dtype);
 }

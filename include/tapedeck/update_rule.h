@@ -1,6 +1,6 @@
-// To write an optimizer: one entry says its name, slots, hyperparameters, and how a step changes a variable.
-// The library's table and a user's own rules use this same header; docs/guide/optimizers.md walks through
-// one.
+// Definition of optimizers: one entry lists the name, slots and hyperparameters of an update rule, and how a
+// step changes a variable. The library's own rules and user-defined rules both use this header;
+// docs/guide/optimizers.md explains an example.
 #pragma once
 #include <array>
 #include <cmath>
@@ -16,12 +16,12 @@ namespace tapedeck {
 
 inline constexpr std::size_t kMaxSlots = 4, kMaxHyperparameters = 8, kMaxScalars = 2, kMaxCoefficients = 12;
 
-/// Values by their place in the rule's list; an option that is on or off is 1 or 0.
+/// Values of hyperparameters, in the order of the rule's list; an option that is on or off is 1 or 0.
 using Hyperparameters = std::array<double, kMaxHyperparameters>;
-/// Numbers that belong to the optimizer and not to a variable, by their place in the rule's list.
+/// Numbers that belong to the optimizer and not to a variable, in the order of the rule's list.
 using Scalars = std::array<double, kMaxScalars>;
 
-/// The first of these values as a struct of doubles, whose members name them in the order of the rule's list:
+/// Copies the first values to a struct of doubles, whose members name them in the order of the rule's list:
 ///   struct Momentum { double learning_rate, momentum; };
 ///   const auto [learning_rate, momentum] = with_names<Momentum>(step.h);
 template <class Names, std::size_t n> Names with_names(const std::array<double, n>& values) {
@@ -34,58 +34,59 @@ template <class Names, std::size_t n> Names with_names(const std::array<double, 
 
 struct Step;
 
-/// n elements of a variable that lie side by side, with those of its slots and of its gradient: a step reads
-/// and writes these and no others.
+/// n adjacent elements of a variable, with the corresponding elements of its slots and its gradient. A call
+/// for this row must not access other elements.
 template <class T> struct UpdateRow {
   std::int64_t n;
   T* x;
-  T* slots[kMaxSlots];   // null: the optimizer does not have it
+  T* slots[kMaxSlots];   // null: a slot that the optimizer does not have
   const T* g;            // null: zeros, in rows that a sparse gradient leaves out
   const T* c;            // the step's coefficients
-  const Step* step;      // these and all else about the step, in f64
+  const Step* step;      // the whole step, with the coefficients in f64
 };
-/// A change of x and slots, made on several threads at once, which throws nothing. Null for a dtype that the
-/// rule does not take.
+/// Updates x and slots. Called on several threads at once; must not throw. Null for a dtype that the rule
+/// does not accept.
 struct RowUpdate {
   void (*f32)(const UpdateRow<float>& row) = nullptr;
   void (*f64)(const UpdateRow<double>& row) = nullptr;
-  /// Whether there is one.
+  /// Whether there is a function for at least one dtype.
   explicit operator bool() const { return f32 || f64; }
 };
-/// A change of slots that also adds to two sums over the whole variable.
+/// Two sums over the whole variable, to which a RowMeasure adds while it updates slots.
 using RowSums = std::array<double, 2>;
 struct RowMeasure {
   void (*f32)(const UpdateRow<float>& row, RowSums& sums) = nullptr;
   void (*f64)(const UpdateRow<double>& row, RowSums& sums) = nullptr;
-  /// Whether there is one.
+  /// Whether there is a function for at least one dtype.
   explicit operator bool() const { return f32 || f64; }
 };
 
-/// One step, the same for all variables.
+/// Data of one step that all variables share.
 struct Step {
   Hyperparameters h;
-  std::int64_t count;                            // of this step, from 1 on
-  Scalars scalars;                               // as they were before; finish changes them
-  std::array<double, kMaxCoefficients> c = {};   // for the rows, in the variable's dtype
-  RowUpdate rows, others;                        // the rule's, unless prepare chooses others
+  std::int64_t count;                            // number of this step, counting from 1
+  Scalars scalars;                               // values before the step; finish changes them
+  std::array<double, kMaxCoefficients> c = {};   // coefficients; rows see them in the variable's dtype
+  RowUpdate rows, others;                        // the functions of the rule, unless prepare sets others
 };
 
-/// A tensor kept for each variable.
+/// A tensor that the optimizer stores for each variable.
 struct SlotSpec {
   std::string_view name;
-  /// Before the first step; null: zeros. Of the variable's dtype and shape for rules of rows, of any for
-  /// rules of tensors. A variable of f16 or bf16 is here its master, in f32.
+  /// Returns the value before the first step; null: zeros. Must have the variable's dtype and shape for rules
+  /// that update rows; any for rules that update tensors. For a variable of f16 or bf16, `value` is its
+  /// master copy in f32.
   Tensor (*initial)(const Tensor& value, const Hyperparameters& h) = nullptr;
   bool (*exists)(const Hyperparameters& h) = nullptr;   // null: always
 };
 
-/// A number kept for the optimizer.
+/// A number that the optimizer stores once.
 struct ScalarSpec {
   std::string_view name;
   double (*initial)(const Hyperparameters& h) = nullptr;   // null: 0
 };
 
-/// Which values a hyperparameter may have.
+/// The permitted values of a hyperparameter, and their description in messages.
 struct Domain {
   std::string_view text;
   bool (*contains)(double) = nullptr;
@@ -104,13 +105,13 @@ inline constexpr Domain part = {"a number from 0 to 1", [](double h) { return h 
 inline constexpr Domain flag = {"0 or 1", [](double h) { return h == 0 || h == 1; }};
 }   // namespace domains
 
-/// How a hyperparameter may change after its optimizer is made.
+/// How a hyperparameter may change after the optimizer is constructed.
 enum class Change : std::uint8_t { by_schedule, by_hand, never };
 
-/// The initial value of a hyperparameter that must be given: in no domain.
+/// The initial value of a hyperparameter that must be given; it is outside every domain.
 inline constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
 
-/// A hyperparameter: its name, value if not given, allowed values, and when it may change.
+/// A hyperparameter: its name, default, permitted values, and how it may change.
 struct HyperparameterSpec {
   std::string_view name;
   double initial = 0;
@@ -118,37 +119,39 @@ struct HyperparameterSpec {
   Change change = Change::by_schedule;
 };
 
-/// A rule. It changes variables by rows, in place and on several threads, or by tensors: then dense, and
-/// sparse if it takes slices, put other tensors in the place of x and slots, by ops, and may throw, since
-/// nothing has changed by then.
+/// An update rule. It changes variables by rows, in place and on several threads, or by tensors. In the
+/// latter case `dense`, and `sparse` if the rule accepts slices, replace x and slots by the results of ops;
+/// they may throw, since nothing has changed by then.
 struct UpdateRule {
   std::string_view name, doc = {};
-  SlotSpec slots[kMaxSlots] = {};   // as all lists, as long as there are names
+  SlotSpec slots[kMaxSlots] = {};   // like every list, ends at the first entry without a name
   HyperparameterSpec hyperparameters[kMaxHyperparameters] = {};
   ScalarSpec scalars[kMaxScalars] = {};
-  /// For rules of tensors; those of rows take what these take.
+  /// Whether a rule by tensors accepts a dtype. A rule by rows accepts the dtypes of its row functions, and
+  /// f16 and bf16 if it accepts f32.
   bool (*takes)(DType) = [](DType t) { return is_floating(t); };
 
-  /// Once a step, before anything changes: coefficients, and which rows to run. May throw.
+  /// Called once per step, before anything changes: sets the coefficients, and may choose other row
+  /// functions. May throw.
   void (*prepare)(Step& step) = nullptr;
 
   RowUpdate rows = {};     // dense gradients, and rows that a sparse one has; those that it has several times
                            // are added up before
   RowUpdate others = {};   // rows that it leaves out; null: these stay as they are
-  /// For rules that need something about the whole variable, such as norms: measure runs first, on the same
-  /// rows as the update, and scale makes coefficients of the sums. They are made in one order on any number
-  /// of threads.
+  /// For rules that need something about the whole variable, such as norms: `measure` runs first, on the same
+  /// rows as the update, and `scale` computes coefficients from the sums. The order of the additions does not
+  /// depend on the number of threads.
   RowMeasure measure = {};
   void (*scale)(Step& step, const RowSums& sums) noexcept = nullptr;
 
-  /// A step by tensors; each row of a sparse gradient is there once.
+  /// A step by tensors; a sparse gradient contains each row at most once.
   void (*dense)(const Step& step, Tensor& x, std::span<Tensor> slots, const Tensor& g) = nullptr;
   void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) = nullptr;
 
-  /// Once a step, after all variables have changed: the scalars of the next one.
+  /// Called once per step, after all variables have changed: computes the scalars of the next step.
   void (*finish)(Step& step) noexcept = nullptr;
 
-  /// Whether it has `rows`; else it changes variables by tensors.
+  /// Whether the rule has `rows`; otherwise it changes variables by tensors.
   bool by_rows() const { return static_cast<bool>(rows); }
 };
 

@@ -11,21 +11,21 @@ namespace detail {
 struct VariableCell;
 }
 
-/// Maps a value to an allowed one, for example by clipping it at zero. Returns a tensor of the same dtype and
-/// shape.
+/// Maps a value to a permitted one, for example by clipping it at zero. Returns a tensor of the same dtype
+/// and shape.
 using Constraint = std::function<Tensor(const Tensor&)>;
 
-/// What a variable is made with.
+/// Options of a Variable.
 struct VariableOptions {
   std::string name = {};        // "" becomes "variable"
   bool trainable = true;        // trainable variables are watched by tapes when they are read
   Constraint constraint = {};   // optimizers apply it to new values; assignments do not
 };
 
-/// A handle: copies share the cell, and w = v makes w a handle of v's cell, while w.assign(x) and w += y
-/// change the value that all handles see, const ones, too. Reading gives the current value as a Tensor, which
-/// later updates do not change. Several threads may read one variable concurrently; the caller must order
-/// updates against reads and other updates.
+/// A handle: copies share the cell, and w = v makes w a handle of v's cell, whereas w.assign(x) and w += y
+/// change the value that all handles see, including const handles. Reading returns the current value as a
+/// Tensor, which later updates do not change. Several threads may read one variable concurrently; the caller
+/// must order updates against reads and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
   /// Throws ArgumentError for an undefined value. Variables of integers or bools are never trainable.
@@ -36,7 +36,7 @@ class TAPEDECK_EXPORT Variable {
     static_assert(sizeof(Number) == 0, "a Variable is made of a tensor: Variable(tensor(1.0))");
   }
 
-  /// As made: names need not be unique.
+  /// The properties set at construction. Names need not be unique.
   const std::string& name() const;
   bool trainable() const;
   const Constraint& constraint() const;
@@ -49,22 +49,23 @@ class TAPEDECK_EXPORT Variable {
   /// that record at the time of the read track that tensor.
   Tensor value() const;
   operator Tensor() const { return value(); }
-  /// Parts of the current value, as of a Tensor.
+  /// Parts of the current value, as for a Tensor.
   Tensor operator[](const Slice& at) const;
   Tensor operator[](std::initializer_list<Slice> at) const;
   Tensor operator[](const Tensor& at) const;
 
-  /// Replace, add, subtract. Throw DTypeError or ShapeError, without changing the variable, unless `value`
-  /// has its dtype and shape. Not differentiated. The update is in place if no other tensor shares the
-  /// memory.
+  /// Replace the value, add to it, or subtract from it. Throw DTypeError or ShapeError, without changing the
+  /// variable, unless `value` has the variable's dtype and shape. Updates are not differentiated. The update
+  /// is in place if no other tensor shares the memory.
   void assign(const Tensor& value) const;
   template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
   void assign(Number) const = delete;   // a tensor of its dtype and shape: w.assign(full_like(w, 1.0))
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
-  /// Assigns f(value), which tapes do not record, and throws as assign does.
+  /// Assigns f(value()), without recording f on tapes. Throws as assign does.
   void update(const std::function<Tensor(const Tensor&)>& f) const;
-  /// w += y assigns w + y, and so on, where y may also be a number or broadcast; as assign_add.
+  /// w += y assigns w + y; the others are analogous. y may also be a number or broadcast to w. Otherwise like
+  /// assign_add.
   const Variable& operator+=(Operand y) const;
   const Variable& operator-=(Operand y) const;
   const Variable& operator*=(Operand y) const;
@@ -85,7 +86,7 @@ class TAPEDECK_EXPORT Variable {
 class VariableNotes;
 
 /// Collects the trainable variables that are read or updated on this thread while it exists. Watchers nest:
-/// an outer one also collects what an inner one does.
+/// an outer watcher also collects the variables of an inner one.
 class TAPEDECK_EXPORT VariableWatcher {
  public:
   [[nodiscard]] VariableWatcher();
