@@ -1,4 +1,4 @@
-// Axes: which dimensions of a tensor a reduction works on, and whether they stay.
+// Axes: the dimensions of a tensor that a reduction reduces, and whether they are kept.
 #pragma once
 #include <concepts>
 #include <initializer_list>
@@ -7,8 +7,8 @@
 
 namespace tapedeck {
 
-/// The axes to reduce: all where nothing or {} is said, none for an empty std::vector. Negative axes count
-/// from the end.
+/// The axes to reduce: all axes if omitted or {}; no axis for an empty std::vector. Negative axes count from
+/// the end.
 struct Axes {
   Axes() = default;
   Axes(int axis) : all(false), list{axis} {}
@@ -23,7 +23,7 @@ struct Axes {
 
 /// Options of reductions.
 struct ReduceOptions {
-  bool keepdims = false;   // true: the axes stay, with extent 1
+  bool keepdims = false;   // true: reduced axes are kept, with extent 1
 };
 
 }   // namespace tapedeck

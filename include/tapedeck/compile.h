@@ -1,5 +1,6 @@
-// compile(f): a function of tensors that is recorded at its first call and replayed afterwards: without
-// dispatch, tapes and allocations, and with the same bits. docs/guide/compile.md tells what can be recorded.
+// compile(f): a function of tensors that is recorded at its first call and replayed afterwards, without
+// dispatch, tapes and allocations, and with the same bits. docs/guide/compile.md explains what can be
+// recorded.
 #pragma once
 #include <concepts>
 #include <memory>
@@ -16,36 +17,36 @@ namespace tapedeck {
 
 class Profile;
 
-/// What a compiled function may refer to.
+/// Whether a compiled function may refer to tensors that are not arguments.
 enum class Captures : std::uint8_t {
-  allow,    // tensors that are no arguments are constants: a replay sees those of the recording
-  forbid,   // reading one throws TraceError; variables and numbers may be read
+  allow,    // other tensors are constants: a replay uses their values at the recording
+  forbid,   // reading another tensor throws TraceError; variables and numbers may be read
 };
 
-/// How a function is compiled.
+/// Options of compile().
 struct CompileOptions {
   std::string name = "function";   // for messages
-  int max_programs = 16;           // calls with further signatures run f itself
+  int max_programs = 16;           // beyond it, calls with new signatures run f uncompiled
   Captures captures = Captures::allow;
-  /// Every so many calls f runs beside the replay, and TraceError is thrown if a bit of a result or of a
-  /// variable differs; 0: never. For functions without optimizers and other objects that have a state.
+  /// At every `check`-th call, f runs in addition to the replay, and TraceError is thrown if a bit of a
+  /// result or of a variable differs; 0: never. For functions without optimizers and other stateful objects.
   int check = 0;
 };
 
-/// A program, as a function keeps one for each signature.
+/// Describes a program; a function has one for each signature.
 struct ProgramInfo {
   std::string signature;          // "f32[2,3], f32[3]"
-  std::int64_t calls = 0;         // replays
-  std::int64_t nodes = 0;         // kernels and derivatives that run in one
-  std::int64_t fused = 0;         // of these, in groups
-  std::int64_t groups = 0;        // passes over memory that each compute several nodes
-  std::int64_t arena_bytes = 0;   // memory for what is between arguments and results
+  std::int64_t calls = 0;         // number of replays
+  std::int64_t nodes = 0;         // number of kernels and derivatives that a replay runs
+  std::int64_t fused = 0;         // number of nodes that are in groups
+  std::int64_t groups = 0;        // number of passes over memory that each compute several nodes
+  std::int64_t arena_bytes = 0;   // memory for intermediate values
 };
 
 namespace detail {
 
-/// What a function is called with, in one list of each kind. `rest` are the bytes of numbers, and how many
-/// elements lists have.
+/// The arguments of a call, in one list for each kind. `rest` contains the bytes of numbers and the sizes of
+/// lists.
 struct Arguments {
   std::vector<Tensor> tensors = {};
   std::vector<random::Key> keys = {};
@@ -54,7 +55,7 @@ struct Arguments {
   template <class T> void add_bytes(const T& v) { rest.append(reinterpret_cast<const char*>(&v), sizeof v); }
 };
 
-/// Its address stands for a type: of the arguments and the result of a call.
+/// Its address identifies a type, namely that of the arguments and result of a call.
 template <class T> inline constexpr char kTypeTag = 0;
 
 template <class X>
@@ -100,7 +101,7 @@ template <class X> void collect(Arguments& all, X& x) {
     std::apply([&](auto&... e) { (collect(all, e), ...); }, x);
   }
 }
-/// Puts other tensors and keys into an argument, in the order of collect.
+/// Replaces the tensors and keys of an argument, in the order of collect.
 struct Replacements {
   std::vector<Tensor>::const_iterator tensor;
   std::vector<random::Key>::const_iterator key;
@@ -120,14 +121,14 @@ template <class X> void replace(X& x, Replacements& by) {
   }
 }
 
-/// What a function returned: its tensors, and the structure that they are in, of which take_tensors took
-/// them; null for a single tensor.
+/// The result of a function: its tensors, and the structure from which take_tensors moved them; null for a
+/// single tensor.
 struct Returned {
   std::vector<Tensor> tensors = {};
   std::shared_ptr<const void> structure = {};
 };
 
-/// A reference to a function, of tensors and keys in the places of its own.
+/// A reference to a function that is called with replacements for its tensors and keys.
 class Eager {
  public:
   using Tensors = const std::vector<Tensor>&;
@@ -141,7 +142,7 @@ class Eager {
   Returned (*run_)(const void*, Tensors, Keys);
 };
 
-/// The lists of a call, empty at first. The next call of the thread takes over their memory.
+/// The lists of a call, initially empty. The next call of the thread reuses their memory.
 class TAPEDECK_EXPORT CallLists {
  public:
   struct Lists {
@@ -158,15 +159,15 @@ class TAPEDECK_EXPORT CallLists {
   Lists* lists_;
 };
 
-/// The programs of a function. Several threads may call one.
+/// The programs of a function. Several threads may call it at once.
 class TAPEDECK_EXPORT Programs {
  public:
   explicit Programs(CompileOptions options);
   ~Programs();
 
-  /// y becomes what the function returns, by a replay, or by `eager`, which is recorded if that is of use. A
-  /// replay writes into the tensors that y has before, where their specs fit and nothing else has them.
-  /// Returns the structure.
+  /// Sets y to the result of the function, by a replay, or by calling `eager`, which is recorded if a program
+  /// can be used. A replay writes into the tensors already in y if their specs fit and nothing else shares
+  /// them. Returns the structure.
   std::shared_ptr<const void> call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
   std::vector<ProgramInfo> list() const;
@@ -179,8 +180,8 @@ class TAPEDECK_EXPORT Programs {
   std::unique_ptr<State> state_;
 };
 
-/// Moves the tensors of a structure to the end of a list: of slices the values and the indices, and of none
-/// an undefined tensor. What is left tells put_tensors where they were.
+/// Moves the tensors of a structure to the end of a list: the values and indices of slices, and an undefined
+/// tensor for none. The remaining structure records their positions for put_tensors.
 template <class R> void take_tensors(R& structure, std::vector<Tensor>& all) {
   for_each_part(structure, [&]<class T>(T& part) {
     if constexpr (std::same_as<T, Tensor>) {
@@ -194,7 +195,7 @@ template <class R> void take_tensors(R& structure, std::vector<Tensor>& all) {
     }
   });
 }
-/// Puts the tensors back, or others of the same specs.
+/// Moves the tensors, or others of the same specs, back into the structure.
 template <class R> void put_tensors(R& structure, std::vector<Tensor>& all) {
   auto next = all.begin();
   for_each_part(structure, [&]<class T>(T& part) {
@@ -203,7 +204,7 @@ template <class R> void put_tensors(R& structure, std::vector<Tensor>& all) {
     } else if (const IndexedSlices* s = part.slices()) {
       Tensor values = std::move(*next++);
       part = IndexedSlices{std::move(values), std::move(*next++), s->dense_shape};
-    } else if (Tensor dense = std::move(*next++); dense.defined()) {   // else none, for its reason
+    } else if (Tensor dense = std::move(*next++); dense.defined()) {   // else it stays none
       part = std::move(dense);
     }
   });
@@ -227,10 +228,10 @@ template <class F> class Compiled {
  public:
   Compiled(F f, CompileOptions options)
       : shared_(std::make_shared<Shared>(std::move(f), std::move(options))) {}
-  Compiled(const Compiled&) = default;   // and no moves: there is none without programs
+  Compiled(const Compiled&) = default;   // no moves: every Compiled has programs
   Compiled& operator=(const Compiled&) = default;
 
-  /// f(x...). Throws what f throws, and TraceError where f cannot be recorded.
+  /// Returns f(x...). Throws what f throws, and TraceError if f cannot be recorded.
   template <class... X>
   requires std::invocable<F&, const X&...>
   auto operator()(const X&... x) const {
@@ -254,16 +255,16 @@ template <class F> class Compiled {
     }
   }
 
-  /// result = f(x...), in the memory of the tensors that `result` has where these have the dtypes and shapes
-  /// of the new ones and nothing else shares them: large results then need no new memory at each call. Where
-  /// f throws, `result` keeps its tensors, whose elements are unspecified.
+  /// Assigns f(x...) to `result`, in the memory of its old tensors if these have the dtypes and shapes of the
+  /// new ones and nothing else shares them: large results then need no new memory at each call. If f throws,
+  /// `result` keeps its tensors, but their elements are unspecified.
   template <class R, class... X>
   requires std::invocable<F&, const X&...>
   void into(R& result, const X&... x) const {
     static_assert(std::same_as<R, detail::Value<std::invoke_result_t<F&, const X&...>>>,
                   "into: the first argument is of the type that the function returns");
     const detail::CallLists lists;
-    collect<R>(lists, x...);   // tensors may be those of `result`
+    collect<R>(lists, x...);   // arguments may be tensors of `result`
     detail::take_tensors(result, lists->y);
     std::shared_ptr<const void> structure;   // null for a tensor
     try {
@@ -280,21 +281,21 @@ template <class F> class Compiled {
   std::vector<ProgramInfo> programs() const { return shared_->programs.list(); }
 
   /// The programs as tables, with one line per node in the order in which a replay runs them: its number,
-  /// name, inputs ("#2" is the result of node 2), outputs, and where these are: in the arena, in memory of a
-  /// result, a variable or an op, or in registers alone. Nodes of one group run in one pass over memory.
+  /// name, inputs ("#2" is the result of node 2), outputs, and the location of these: in the arena, in memory
+  /// of a result, a variable or an op, or in registers only. Nodes of one group run in one pass over memory.
   std::string summary() const { return shared_->programs.summary(); }
   /// A program as a graph in Graphviz's DOT language; draw it with `dot -Tsvg`. Ellipses are arguments and
   /// variables, frames are groups, and results have a double border. Constants are not shown. Throws
-  /// ArgumentError where there is no program of that number.
+  /// ArgumentError if there is no program of that number.
   std::string to_dot(std::size_t program = 0) const { return shared_->programs.to_dot(program); }
   /// A program as a page of HTML for a browser: the nodes in the order in which a replay runs them, by
-  /// groups, with shapes, the bytes that each writes and where these are, and the part of the
-  /// arena in use. The file needs no other file and no network, and replaces an earlier one. Throws
-  /// ArgumentError as to_dot does, and FileError if the file cannot be written.
+  /// groups, with shapes, the bytes that each writes and their location, and the part of the arena in use.
+  /// The file needs no other file and no network, and replaces an earlier one. Throws ArgumentError as to_dot
+  /// does, and FileError if the file cannot be written.
   void write_html(const std::string& path, std::size_t program = 0) const {
     shared_->programs.write_html(path, program, nullptr);
   }
-  /// The same with the times of the replays that the profile has measured, on average.
+  /// write_html with the average times of the replays that the profile has measured.
   void write_html(const std::string& path, const Profile& profile, std::size_t program = 0) const {
     shared_->programs.write_html(path, program, &profile);
   }
@@ -334,15 +335,16 @@ template <class F> class Compiled {
   std::shared_ptr<Shared> shared_;
 };
 
-/// A function that does what f does. Its first call with arguments of these dtypes and shapes runs f and
-/// records what it computes: ops, gradients, variables that it reads and assigns, steps of optimizers. Later
-/// calls replay that. Numbers that f takes from anywhere else, and tensors that are no arguments, are
-/// constants; reading numbers of what it computes throws TraceError.
+/// Returns a function that computes the same as f. Its first call with arguments of given dtypes and shapes
+/// runs f and records the computation: ops, gradients, reads and assignments of variables, steps of
+/// optimizers. Later calls replay the recording. Numbers from other sources than the arguments, and tensors
+/// that are not arguments, are constants; reading the elements of a computed tensor throws TraceError.
 ///
-/// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or
-/// gradient, lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f
-/// itself runs; a Profile measures the replays. What f refers to, such as an optimizer, must live as long as
-/// the function. Throws ArgumentError for an empty function and for options out of range.
+/// f may have arguments that are tensors, variables, keys, numbers, and lists and tuples of these, and
+/// returns a tensor or gradient, lists and tuples of these, or nothing. While tapes, accumulators or
+/// observers of the caller are active, f runs uncompiled; but a Profile measures the replays. Objects to
+/// which f refers, such as an optimizer, must live as long as the compiled function. Throws ArgumentError for
+/// an empty function and for options out of range.
 template <class F> Compiled<F> compile(F f, CompileOptions options = {}) {
   detail::check_function("compile", f);
   return {std::move(f), std::move(options)};

@@ -1,8 +1,8 @@
 // Branches and loops with derivatives of any order. A plain `if` or `for` can be differentiated as well,
-// since a tape records the ops that ran. The functions here also check shapes and dtypes, give every operand
-// a gradient, and can run a loop in little memory. Functions take tensors as separate arguments or as a span,
-// and return a tensor, or a std::vector, std::array, std::pair or std::tuple of tensors. Tensors and
-// variables that they capture are differentiated, too.
+// since a tape records the ops that ran. The functions here also check shapes and dtypes, return a gradient
+// for every operand, and can run a loop in little memory. They call functions of tensors, passed as separate
+// arguments or as a span, which return a tensor, or a std::vector, std::array, std::pair or std::tuple of
+// tensors. Tensors and variables that they capture are differentiated, too.
 #pragma once
 #include <limits>
 #include <optional>
@@ -19,7 +19,7 @@ class TAPEDECK_EXPORT Condition {
   Condition(bool value) : value_(value) {}
   /// A compiled function refuses to read a tensor's condition, naming the reader.
   Condition(const Tensor& value, std::string_view reader = "cond");
-  /// Whether it holds.
+  /// Whether the condition is true.
   explicit operator bool() const { return value_; }
 
  private:
@@ -44,31 +44,31 @@ class TAPEDECK_EXPORT BranchIndex {
 /// Options of cond.
 struct CondOptions {
   /// Expected outputs of both branches. A different number of tensors throws ArgumentError; a different dtype
-  /// or shape throws DTypeError or ShapeError and names the output. Empty: not checked, since only one branch
-  /// runs.
+  /// or shape throws DTypeError or ShapeError and names the output. If empty, outputs are not checked, since
+  /// only one branch runs.
   std::vector<Spec> outputs = {};
 };
 /// Options of while_loop. A number below 0 throws ArgumentError.
 struct WhileOptions {
   std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();   // the loop ends after these
   /// If not 0, tapes keep the loop variables only after every `checkpoint_every` steps, and the gradient
-  /// recomputes the steps in between. About √n is best for n steps. 0: keep all.
+  /// recomputes the steps in between. About √n is best for n steps. 0: keep the variables of all steps.
   ///
   /// The tapes then keep a copy of `body`, which runs again in gradient(), after while_loop has returned.
-  /// What it captures by reference must exist until then: capture tensors and variables by value, which
-  /// copies handles, where the loop is in a function that returns before gradient() is called.
+  /// Objects that it captures by reference must exist until then. If the loop is in a function that returns
+  /// before gradient() is called, capture tensors and variables by value, which copies handles.
   std::int64_t checkpoint_every = 0;
   bool back_prop = true;   // false: the loop is not differentiated
 };
 /// Options of fori_loop.
 struct ForOptions {
-  std::int64_t checkpoint_every = 0;   // as in WhileOptions, also for what `body` captures
+  std::int64_t checkpoint_every = 0;   // as in WhileOptions, also concerning captures of `body`
   bool back_prop = true;
 };
 /// Options of scan.
 struct ScanLoopOptions {
   std::optional<std::int64_t> length = {};   // number of steps; required if xs is empty
-  bool reverse = false;                      // from the last entries to the first
+  bool reverse = false;                      // iterate from the last entries to the first
   std::int64_t checkpoint_every = 0;         // as in WhileOptions
 };
 
@@ -99,7 +99,7 @@ template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const
 }   // namespace detail
 
 /// Returns then(operands…) if the condition is true, else otherwise(operands…); only that branch runs. Both
-/// return the same type. Every operand with a derivative gets a gradient, which is zeros if the branch that
+/// return the same type. Every operand with a derivative gets a gradient, which is zero if the branch that
 /// ran does not use it. Undefined tensors in the result stay undefined. Corresponds to TensorFlow's cond.
 template <class T, class F> auto cond(const Condition& condition, const std::vector<Tensor>& operands, T then,
                                       F otherwise, const CondOptions& options = {}) {
@@ -111,8 +111,8 @@ template <class T, class F> auto cond(const Condition& condition, const std::vec
   }
 }
 
-/// Calls the branch at `index` with the operands. An index out of range selects the last branch. Gradients as
-/// in cond. Throws ArgumentError if there are no branches.
+/// Calls the branch at `index` with the operands. An index out of range selects the last branch. Gradients
+/// are as in cond. Throws ArgumentError if there are no branches.
 template <class F> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands,
                                     const std::vector<F>& branches) {
   if constexpr (detail::is_tensor_function<F>()) {
@@ -121,7 +121,7 @@ template <class F> auto switch_case(const BranchIndex& index, const std::vector<
     return detail::run_branch("switch_case", operands, f);
   }
 }
-/// The same for branches as separate arguments, which must return the same type.
+/// switch_case with branches as separate arguments, which must return the same type.
 template <class F, class... G>
 auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, F first, G... more) {
   if constexpr (detail::is_tensor_function<F>() && (detail::is_tensor_function<G>() && ...)) {
@@ -156,8 +156,8 @@ auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const Whil
   }
 }
 
-/// Sets vars = body(i, vars…) for each std::int64_t i from lower (included) to upper (excluded). Otherwise as
-/// while_loop.
+/// Sets vars = body(i, vars…) for each std::int64_t i from lower (included) to upper (excluded). Otherwise
+/// like while_loop.
 template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body,
                                   const std::vector<Tensor>& vars, const ForOptions& options = {}) {
   const auto at = [](B& f, std::int64_t i) {
@@ -183,7 +183,7 @@ template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body
 ///     auto [last, all] = scan([](const Tensor& sum, const Tensor& x) { Tensor s = sum + x;
 ///                                                                      return std::pair(s, s); },
 ///                             {zero}, {xs});
-/// With an empty `init` it maps step over xs. Throws ArgumentError if step returns fewer tensors than init
+/// With an empty `init`, scan maps step over xs. Throws ArgumentError if step returns fewer tensors than init
 /// has, or if `xs` and `length` do not determine the number of steps; throws DTypeError or ShapeError, naming
 /// the carry or output, if one changes its dtype or shape.
 template <class F> auto scan(F step, const std::vector<Tensor>& init, const std::vector<Tensor>& xs,

@@ -1,6 +1,7 @@
-// Tensors of given values; include tapedeck/tensor.h, which has the Tensor, too. Those of one's own numbers
-// are made by tensor (tensor.h): tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2], tensor(values, shape) takes a
-// std::vector or std::span. The shape comes first, the dtype last.
+// Functions that create tensors of regular values; include tapedeck/tensor.h, which also defines Tensor. To
+// create a tensor from given numbers, use tensor() of tensor.h: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2],
+// and tensor(values, shape) accepts a std::vector or std::span. The shape is the first argument, the dtype
+// the last.
 #pragma once
 #include "tapedeck/shape.h"
 
@@ -8,16 +9,16 @@ namespace tapedeck {
 
 class Tensor;
 
-/// `value` in every element, converted to the dtype. Throws OutOfMemory where there is no memory.
+/// A tensor with `value`, converted to the dtype, in every element. Throws OutOfMemory if there is no memory.
 TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = default_dtype());
-/// 0 in every element.
+/// A tensor of zeros.
 TAPEDECK_EXPORT Tensor zeros(const Shape& shape, DType dtype = default_dtype());
-/// 1 in every element.
+/// A tensor of ones.
 TAPEDECK_EXPORT Tensor ones(const Shape& shape, DType dtype = default_dtype());
-/// `value` repeated, in x's shape and dtype.
+/// A tensor of x's shape and dtype with `value` in every element.
 TAPEDECK_EXPORT Tensor full_like(const Tensor& x, double value);
-/// start, start + step, …, excluding stop; of one number n the integers 0 to n - 1. Throws ArgumentError if
-/// step is zero or not finite.
+/// The numbers start, start + step, …, excluding stop; for a single argument n, the integers 0 to n - 1.
+/// Throws ArgumentError if step is zero or not finite.
 TAPEDECK_EXPORT Tensor arange(double start, double stop, double step = 1, DType dtype = default_dtype());
 TAPEDECK_EXPORT Tensor arange(double start, double stop, DType dtype);
 TAPEDECK_EXPORT Tensor arange(std::int64_t n, DType dtype = DType::i64);

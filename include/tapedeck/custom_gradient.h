@@ -1,5 +1,5 @@
-// User-defined gradients, of functions and of results computed outside the library; and gradients that
-// recompute intermediate values instead of keeping them.
+// User-defined gradients of functions and of results computed outside the library, and gradients that
+// recompute intermediate values instead of storing them.
 #pragma once
 #include <optional>
 
@@ -25,7 +25,7 @@ TAPEDECK_EXPORT std::vector<Tensor> recompute(std::span<const Tensor> inputs, co
                                               Function again);
 TAPEDECK_EXPORT std::vector<Tensor> pass_through(std::span<const Tensor> inputs, const Function& f);
 
-// Adapts a gradient function that takes the variables as an additional last argument.
+// Adapts a gradient function whose additional last argument is the list of variables.
 template <class G> auto with_variables(G& g, std::span<const Variable> variables) {
   return [&g, variables ](
       const auto&... dy) requires std::invocable<G&, decltype(dy)..., std::span<const Variable>> {
@@ -34,14 +34,14 @@ template <class G> auto with_variables(G& g, std::span<const Variable> variables
 }
 template <class G> inline constexpr bool kTakesVariables = !kTakesTensors<G>;
 
-/// A pair whose second part is no tensor, and so may be a gradient function.
+/// Whether R is a pair whose second part is not a tensor, and so may be a gradient function.
 template <class R> inline constexpr bool kIsValueAndGradient = false;
 template <class V, class G> inline constexpr bool kIsValueAndGradient<std::pair<V, G>> =
     !std::convertible_to<G, const Tensor&>;
 template <class V, class G> inline constexpr bool kIsValueAndGradient<std::tuple<V, G>> =
     !std::convertible_to<G, const Tensor&>;
 
-/// The variables without those among the arguments, which are no captures.
+/// The variables that f captures: all except those among its arguments.
 template <class... X> std::vector<Variable> captured(std::vector<Variable> variables, const X&... x) {
   [[maybe_unused]] const auto drop = [&](const auto& self, const auto& argument) -> void {
     if constexpr (std::convertible_to<decltype(argument), const Variable&>)
@@ -86,18 +86,19 @@ template <class G> CustomBackward custom_backward(G g) {
 }   // namespace detail
 
 /// Wraps a function with a user-defined gradient. f(x…) returns a pair: its value, which is a tensor or a
-/// structure of tensors, and a gradient function. That takes the gradients of the value's tensors, as
-/// separate arguments or as a span, and returns the gradients of x…:
+/// structure of tensors, and a gradient function. The latter maps the gradients of the value's tensors,
+/// passed as separate arguments or as a span, to the gradients of x…:
 ///     auto log1pexp = custom_gradient([](const Tensor& x) {
 ///       Tensor e = exp(x);
 ///       return std::pair(log1p(e), [e](const Tensor& dy) { return dy * (1 - 1 / (1 + e)); });
 ///     });
-/// If f reads or updates trainable variables that are not among its arguments, the gradient function takes
-/// them, in order of creation, as an additional last argument of type std::span<const Variable>, and returns
-/// a pair of the inputs' and the variables' gradients. Other tensors that f captures get no gradient.
+/// If f reads or updates trainable variables that are not among its arguments, the gradient function must
+/// accept them, in order of creation, as an additional last argument of type std::span<const Variable>, and
+/// returns a pair of the inputs' and the variables' gradients. Other tensors that f captures get no gradient.
 /// Higher-order derivatives differentiate the gradient function; forward mode transposes it, so it must be
 /// linear in the output gradients. The call throws ArgumentError if f uses variables and the gradient
-/// function does not take them; gradient() throws ArgumentError if it returns a wrong number of gradients.
+/// function does not accept them; gradient() throws ArgumentError if the gradient function returns a wrong
+/// number of gradients.
 template <class F> auto custom_gradient(F f) {
   return [f = std::move(f)](const auto&... x) {
     constexpr bool is_pair = detail::kIsValueAndGradient<detail::ResultOf<const F>>;
@@ -118,10 +119,10 @@ template <class F> auto custom_gradient(F f) {
   };
 }
 
-/// Wraps f so that tapes keep only its arguments, and the gradient recomputes f. Tracked tensors and
-/// variables that f captures get their gradients, too; objects captured by reference must exist until then. f
-/// must compute the same result each time. Supports derivatives of any order in both modes. gradient() throws
-/// GradientError if a variable was updated since the call.
+/// Wraps f so that tapes store only its arguments, and the gradient recomputes f. Tracked tensors and
+/// variables that f captures get gradients, too; objects captured by reference must exist until the gradient
+/// is computed. f must compute the same result each time. Supports derivatives of any order in both modes.
+/// gradient() throws GradientError if a variable was updated since the call.
 template <class F> auto recompute_grad(F f) {
   return [f = std::move(f)](const auto&... x) {
     if constexpr (detail::is_tensor_function<const F>()) {
@@ -140,8 +141,8 @@ template <class F> auto recompute_grad(F f) {
 
 /// Wraps f so that the gradient of output i is passed unchanged to argument i. The ops inside f are not
 /// recorded, so variables that it uses get no gradient. A call throws ArgumentError if f returns a different
-/// number of tensors than it takes, and DTypeError or ShapeError if outputs and arguments differ in dtype or
-/// shape.
+/// number of tensors than it has arguments, and DTypeError or ShapeError if outputs and arguments differ in
+/// dtype or shape.
 template <class F> auto grad_pass_through(F f) {
   return [f = std::move(f)](const auto&... x) {
     if constexpr (detail::is_tensor_function<const F>()) {

@@ -1,5 +1,5 @@
-// Training data: datasets of tensors with matching rows, and loaders that make shuffled batches, in advance
-// on a background thread.
+// Training data: datasets of tensors with matching rows, and loaders that make shuffled batches in advance on
+// a background thread.
 #pragma once
 #include <functional>
 #include <iterator>
@@ -21,7 +21,7 @@ class TAPEDECK_EXPORT Dataset {
 
   /// Number of examples.
   std::int64_t size() const { return tensors_[0].shape()[0]; }
-  /// All rows.
+  /// The tensors with all rows.
   const std::vector<Tensor>& tensors() const { return tensors_; }
   /// The examples at these indices, integers [n]. Throws ShapeError if an index is out of range, and
   /// DTypeError for another dtype.
@@ -51,13 +51,13 @@ struct DataLoaderOptions {
 /// rethrown when that batch is requested.
 class TAPEDECK_EXPORT Epoch {
  public:
-  /// Over batches; incrementing it waits for the next one.
+  /// An iterator over batches; incrementing it waits for the next batch.
   class Iterator {
    public:
-    /// The present batch, until the next increment.
+    /// The current batch, valid until the next increment.
     const Batch& operator*() const { return batch_; }
     const Batch* operator->() const { return &batch_; }
-    /// Rethrows what was thrown while the batch was made.
+    /// Moves to the next batch. Rethrows an exception thrown while that batch was made.
     TAPEDECK_EXPORT Iterator& operator++();
     friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.batch_.empty(); }
 
@@ -73,7 +73,7 @@ class TAPEDECK_EXPORT Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  /// For a range-based for loop. Throws ArgumentError when called again: the batches are made once, and a
+  /// For a range-based for loop. Throws ArgumentError if called again: the batches are made once, and a
   /// second pass is another epoch, in another order.
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
@@ -95,8 +95,8 @@ class TAPEDECK_EXPORT DataLoader {
 
   /// Number of batches in an epoch.
   std::int64_t size() const;
-  /// An epoch, from batch `first` on. Throws ArgumentError for negative numbers or if first is greater than
-  /// size(). The loader may be destroyed before the epoch.
+  /// An epoch, starting at batch `first`. Throws ArgumentError for negative numbers or if first is greater
+  /// than size(). The loader may be destroyed before the epoch.
   Epoch epoch(std::int64_t number, std::int64_t first = 0) const;
 
  private:

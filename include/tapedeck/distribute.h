@@ -33,25 +33,27 @@ struct Replica {
 /// - compute_gradients and minimize multiply gradients by 1 / count if the reduction is mean. If you use
 ///   a tape directly, call scale_loss.
 /// All replicas must take the same steps in the same order with the same optimizers. All may read variables;
-/// variables change only in steps, and where nn::BatchNorm in training waits for all replicas. An assignment
-/// to a variable that the replica has not made itself throws GradientError, but with SkipAggregation.
+/// variables change only in steps, and in nn::BatchNorm in training, which waits for all replicas. An
+/// assignment to a variable that the replica has not created itself throws GradientError, except under
+/// SkipAggregation.
 class TAPEDECK_EXPORT Replicas {
  public:
   /// Throws ArgumentError if count is below 1, the number of threads is below 0, or the reduction is not a
   /// value of its enum.
   explicit Replicas(int count, ReplicasOptions options = {});
 
-  /// As given to the constructor.
+  /// The arguments of the constructor.
   int count() const { return count_; }
   const ReplicasOptions& options() const { return options_; }
 
   /// Calls f once for each replica, on separate threads, and returns when all have finished. Tapes of the
   /// calling thread do not record the replicas. If a replica throws, the others end at their next step at the
-  /// latest, and the exception is rethrown here; if several throw, that of the lowest index. An exception of
-  /// a step is thrown on every replica, and nothing is changed; ShapeError and DTypeError name the replica
-  /// and the variable. Throws GradientError if called on a replica's thread or within a step (replicas do not
-  /// nest), if replicas take different steps, or if one ends while others wait for its step. Meanwhile,
-  /// apply_gradients on the calling thread, as in a transformation, throws GradientError.
+  /// latest, and the exception is rethrown here; if several throw, the exception of the replica with the
+  /// lowest index. An exception of a step is thrown on every replica, and nothing is changed; ShapeError and
+  /// DTypeError name the replica and the variable. Throws GradientError if called on a replica's thread or
+  /// within a step (replicas do not nest), if replicas take different steps, or if one ends while others wait
+  /// for its step. Meanwhile, apply_gradients on the calling thread, as in a transformation, throws
+  /// GradientError.
   void run(const std::function<void(Replica)>& f) const;
 
  private:
@@ -80,7 +82,7 @@ class TAPEDECK_EXPORT Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
-  /// This process among those of mpirun, and their number.
+  /// The replica that this process is, and the number of processes.
   const Replica& replica() const { return replica_; }
   int count() const { return replica_.count; }
 
@@ -98,15 +100,15 @@ class TAPEDECK_EXPORT Ranks {
   std::unique_ptr<Job> job_;
 };
 
-/// loss / count if the reduction is mean; otherwise, and outside replicas, the loss unchanged. Recorded on
-/// tapes.
+/// Returns loss / count if the reduction is mean; otherwise, and outside replicas, returns loss unchanged.
+/// Recorded on tapes.
 TAPEDECK_EXPORT Tensor scale_loss(const Tensor& loss);
 /// Whether the last compute_gradients, minimize or scale_loss of this replica scaled its loss.
 TAPEDECK_EXPORT bool is_loss_scaled();
 /// The sum of x over all replicas, for example of losses or counts; all replicas must call it. Outside
-/// replicas it returns x. Added in the same tree order as gradients, and halves in f32. Not differentiated.
-/// Throws ShapeError or DTypeError on every replica if their x differ in shape or dtype, and DTypeError for
-/// bool.
+/// replicas, returns x. The terms are added in the same tree order as gradients; f16 and bf16 are added in
+/// f32. Not differentiated. Throws ShapeError or DTypeError on every replica if their x differ in shape or
+/// dtype, and DTypeError for bool.
 TAPEDECK_EXPORT Tensor sum_over_replicas(const Tensor& x);
 
 /// While it exists, the thread does not act as a replica: apply_gradients takes a local step with the given

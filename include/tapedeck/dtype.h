@@ -11,8 +11,8 @@
 
 namespace tapedeck {
 
-/// bool is stored as one byte, 0 or 1; c64 and c128 as two f32 or f64 numbers, the real part first. Those
-/// from f16 on are for storage: ops compute with them in f32 or i64, and round once.
+/// bool is stored as one byte, 0 or 1; c64 and c128 as two f32 or f64 numbers, the real part first. The
+/// dtypes from f16 on are for storage: ops compute with them in f32 or i64, and round once.
 enum class DType : std::uint8_t {
   f32,
   f64,
@@ -36,7 +36,7 @@ inline constexpr int kDTypes = 15;
 namespace detail {
 
 [[noreturn]] TAPEDECK_EXPORT void throw_no_dtype(int number);
-/// The row of t in a table of dtypes. Throws DTypeError for a number that is none of the enumerators.
+/// The row of t in a table of dtypes. Throws DTypeError if t is not an enumerator.
 constexpr int row_of(DType t) {
   const int row = static_cast<int>(t);
   if (row >= kDTypes) [[unlikely]]
@@ -46,20 +46,22 @@ constexpr int row_of(DType t) {
 
 }   // namespace detail
 
-/// Bytes of one element. This and the functions below that look t up throw DTypeError if it is no enumerator.
+/// Bytes of one element. This and the functions below that look up t in a table throw DTypeError if t is not
+/// an enumerator.
 constexpr std::int64_t size_of(DType t) {
   constexpr std::int64_t sizes[kDTypes] = {4, 8, 1, 4, 8, 1, 1, 8, 16, 2, 2, 2, 2, 4, 8};
   return sizes[detail::row_of(t)];
 }
-/// is_half: f16 and bf16. is_floating: these, f32 and f64. is_complex: c64 and c128.
+/// is_half: whether t is f16 or bf16. is_floating: one of these, f32 or f64. is_complex: c64 or c128.
 constexpr bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
 constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64 || is_half(t); }
 constexpr bool is_complex(DType t) { return t == DType::c64 || t == DType::c128; }
-/// Signed and unsigned integers, without bool.
+/// Whether t is a signed or unsigned integer type; bool is not.
 constexpr bool is_integer(DType t) { return !is_floating(t) && !is_complex(t) && t != DType::boolean; }
 /// Whether values of this type have derivatives: floating-point and complex types.
 constexpr bool is_trainable(DType t) { return is_floating(t) || is_complex(t); }
-/// The type that ops compute in: f32 for f16 and bf16, i64 for i16, u16, u32 and u64, else t itself.
+/// The type that ops compute in: f32 for f16 and bf16, i64 for i16, u16, u32 and u64, and t itself otherwise.
+/// is_computed: whether it is t itself.
 constexpr bool is_computed(DType t) { return t < DType::f16; }
 constexpr DType computed_in(DType t) { return is_computed(t) ? t : is_half(t) ? DType::f32 : DType::i64; }
 /// real_of: the type of the parts of c64 and c128. complex_of: the complex type with such parts, c64
@@ -75,11 +77,11 @@ constexpr std::string_view name_of(DType t) {
                                                "c128", "f16", "bf16", "i16", "u16", "u32", "u64"};
   return names[detail::row_of(t)];
 }
-/// As name_of.
+/// Prints name_of(t).
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, DType t);
 
 /// The result type of two operands, by NumPy's rules: the smallest type that holds the values of both. Thus
-/// i32 with f32 gives f64, f16 with bf16 f32, and i8 with u8 i16.
+/// i32 and f32 are promoted to f64, f16 and bf16 to f32, and i8 and u8 to i16.
 constexpr DType promote(DType a, DType b) {
   using enum DType;
   constexpr DType bit = boolean;
@@ -104,12 +106,12 @@ constexpr DType promote(DType a, DType b) {
   return table[detail::row_of(a)][detail::row_of(b)];
 }
 
-/// The dtype of floating-point numbers and of new tensors where none is given: of tensor(2.5), zeros(shape),
-/// random numbers and the variables of layers, and of 0.5 in x + 0.5 where x holds integers or bools. f32,
-/// unless the program has set it.
+/// The dtype of floating-point numbers and new tensors for which none is given: of tensor(2.5), zeros(shape),
+/// random numbers and the variables of layers, and of 0.5 in x + 0.5 if x has integers or bools. It is f32
+/// unless the program has set another one.
 TAPEDECK_EXPORT DType default_dtype() noexcept;
-/// Sets it for all threads; best at the start of the program. What is there keeps its dtype. Throws
-/// DTypeError unless it is f32 or f64.
+/// Sets the default dtype for all threads, preferably at the start of the program. Existing tensors keep
+/// their dtypes. Throws DTypeError unless t is f32 or f64.
 TAPEDECK_EXPORT void set_default_dtype(DType t);
 
 /// Matches `std::complex<float>` and `std::complex<double>` without including `<complex>`.

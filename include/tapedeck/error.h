@@ -13,7 +13,7 @@
 
 namespace tapedeck {
 
-/// Base of all exceptions thrown by the library itself but OutOfMemory; a std::bad_alloc of the standard
+/// Base of all exceptions thrown by the library itself, except OutOfMemory; a std::bad_alloc of the standard
 /// library is passed on unchanged.
 struct TAPEDECK_EXPORT Error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -34,11 +34,11 @@ struct TAPEDECK_EXPORT DTypeError : Error {
 struct TAPEDECK_EXPORT GradientError : Error {
   using Error::Error;
 };
-/// A function cannot be recorded: it does what a replay could not repeat.
+/// A function cannot be recorded, since a replay could not reproduce what it does.
 struct TAPEDECK_EXPORT TraceError : Error {
   using Error::Error;
 };
-/// A file that is missing, damaged or of another format.
+/// A file that is missing, damaged or in another format.
 struct TAPEDECK_EXPORT FileError : Error {
   using Error::Error;
 };
@@ -47,8 +47,8 @@ struct TAPEDECK_EXPORT InternalError : Error {
   using Error::Error;
 };
 
-/// There is no memory for a tensor. what() gives its dtype, its shape and the number of bytes. It is no
-/// Error, since a class that derives from std::runtime_error and from std::bad_alloc is not caught as
+/// There is no memory for a tensor. what() contains its dtype, its shape and the number of bytes. Not derived
+/// from Error, since a class that derives from std::runtime_error and from std::bad_alloc is not caught as
 /// std::exception.
 class TAPEDECK_EXPORT OutOfMemory : public std::bad_alloc {
  public:

@@ -1,5 +1,5 @@
-// Adapts user functions to one signature. A function may take tensors as separate arguments or as a span, and
-// return one tensor, or a pair, tuple or list of tensors.
+// Adapts user functions to one signature. A function may accept tensors as separate arguments or as a span,
+// and return one tensor, or a pair, tuple or list of tensors.
 #pragma once
 #include <array>
 #include <concepts>
@@ -12,7 +12,7 @@
 
 namespace tapedeck {
 
-/// Tensors in, tensors out.
+/// The common signature: a function from tensors to tensors.
 using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
 namespace detail {
@@ -45,8 +45,8 @@ template <class F, std::size_t... I> constexpr auto result_of(std::index_sequenc
 }
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
-/// The least number of tensors that F takes as separate arguments, which is what its result type is found by;
-/// more than kMaxArguments if it takes none such.
+/// The least number of tensors that F accepts as separate arguments; its result type is determined with
+/// these. More than kMaxArguments if F accepts no number of separate arguments.
 template <class F, std::size_t N = 0> constexpr std::size_t fewest() {
   if constexpr (N > kMaxArguments)
     return N;
@@ -71,12 +71,11 @@ template <class F> constexpr auto find_result() {
   else
     return std::type_identity<Value<std::invoke_result_t<F&, std::span<const Tensor>>>>{};
 }
-/// The result type of F; Tensor for types that convert to Tensor, such as Variable, but not for a Gradient,
-/// which may be none.
+/// The result type of F; Tensor for types that convert to Tensor, such as Variable, but Gradient for
+/// Gradient, which may be none.
 template <class F> using ResultOf = typename decltype(find_result<F>())::type;
 
-/// Whether S is made of tensors and gradients: one of these, or lists, arrays, pairs and tuples of
-/// structures.
+/// Whether S is a structure: a tensor or gradient, or a list, array, pair or tuple of structures.
 template <class S> constexpr bool is_structure() {
   if constexpr (std::is_void_v<S>) {
     return false;
@@ -94,8 +93,8 @@ template <class S> constexpr bool is_structure() {
     return false;
   }
 }
-/// True. Where F is no function of tensors it does not compile, in words that say so; what the caller does
-/// only if this is true then adds no errors of its own.
+/// Returns true if F is a function of tensors; otherwise rejects it at compile time with a message. Code that
+/// a caller guards with `if constexpr` on this result adds no further compiler errors.
 template <class F> constexpr bool is_tensor_function() {
   static_assert(kTakesTensors<F>,
                 "the function has to take tensors: up to eight arguments const Tensor&, or one "
@@ -132,8 +131,8 @@ template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<con
     return f(x);
 }
 
-/// Calls `visit` with every tensor and gradient of a structure: one of these, or lists, arrays, pairs and
-/// tuples of structures.
+/// Calls `visit` with every tensor and gradient of a structure: a tensor or gradient, or a list, array, pair
+/// or tuple of structures.
 template <class S, class V> void for_each_part(S& s, const V& visit) {
   if constexpr (std::same_as<S, Tensor> || std::same_as<S, Gradient>) {
     visit(s);
@@ -147,8 +146,8 @@ template <class S, class V> void for_each_part(S& s, const V& visit) {
     std::apply([&](auto&... e) { (for_each_part(e, visit), ...); }, s);
   }
 }
-/// Calls `visit` with every tensor of a structure. Gradients are made dense; those that are none are
-/// undefined tensors.
+/// Calls `visit` with every tensor of a structure. Gradients are made dense; for a gradient that is none, the
+/// tensor is undefined.
 template <class S, class V> void for_each_tensor(S& structure, const V& visit) {
   for_each_part(structure, [&]<class T>(T& part) {
     if constexpr (std::same_as<T, Tensor>) {
@@ -157,7 +156,7 @@ template <class S, class V> void for_each_tensor(S& structure, const V& visit) {
       const bool is_none = !part.defined();
       Tensor t = is_none ? Tensor() : std::move(part).dense();
       visit(t);
-      if (!is_none || t.defined()) part = std::move(t);   // else it is none for its reason
+      if (!is_none || t.defined()) part = std::move(t);   // otherwise part remains none, with its reason
     }
   });
 }
@@ -170,7 +169,7 @@ template <class S> std::vector<Tensor> tensors_of(S& structure) {
     return all;
   }
 }
-/// Replaces the tensors of a structure, in order, by as many others.
+/// Replaces the tensors of a structure, in order, by the same number of others.
 template <class S> void replace_tensors(S& structure, std::span<Tensor> by) {
   auto next = by.begin();
   for_each_tensor(structure, [&](Tensor& t) { t = std::move(*next++); });
