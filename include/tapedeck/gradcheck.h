@@ -1,5 +1,5 @@
-// To test a function or an op of one's own: derivatives against central differences, and an op against
-// samples. Opt-in: tapedeck.h leaves it out.
+// Tests of user-defined functions and ops: compares derivatives with central differences, and an op with
+// samples. Opt-in: not included in tapedeck.h.
 #pragma once
 #include <cmath>
 #include <functional>
@@ -14,24 +14,26 @@
 
 namespace tapedeck {
 
-/// A function of tensors, made of ops. f32, f64, c64 and c128 inputs are varied, others are held as they are.
+/// A function of tensors, made of ops. Inputs of f32, f64, c64 and c128 are varied, others are held constant.
 using TensorFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
-/// The derivative with respect to one number: an element of an input, or a part of a complex one.
+/// The derivative with respect to one number: an element of an input, or the real or imaginary part of a
+/// complex element.
 struct ElementDerivative {
-  int input = 0;                     // counted from 0; behind the inputs, of a second order, the cotangent
-  std::vector<std::int64_t> index;   // of the element
-  bool imaginary = false;            // its part
-  Spec spec;                         // of the input
+  int input = 0;   // index of the input; after the inputs, of second order, comes the cotangent
+  std::vector<std::int64_t> index;   // the index of the element
+  bool imaginary = false;            // whether it is the imaginary part
+  Spec spec;                         // the spec of the input
   double analytic = 0, numeric = 0;
 };
 
-/// What the derivative and the differences gave, reduced to one number each. True where they agree, NaN never
-/// does; printed, it shows both, and where they disagree an element of an input for which they do.
+/// The results of the derivative and of the differences, reduced to one number each. Converts to true if they
+/// agree; NaN never does. Prints both numbers and, if they disagree, an element of an input for which they
+/// disagree.
 struct Agreement {
   std::string_view what;   // "vjp", "jvp", "vjp of vjp", "jvp of vjp"
   double analytic = 0, numeric = 0, tolerance = 0;
-  std::optional<ElementDerivative> element = {};   // set where they disagree
+  std::optional<ElementDerivative> element = {};   // set if they disagree
 
   /// Whether analytic and numeric differ by at most tolerance · (1 + |numeric|).
   explicit operator bool() const {
@@ -40,38 +42,38 @@ struct Agreement {
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const Agreement& a);
 };
 
-/// How derivatives are compared with differences.
+/// Options of the comparison of derivatives with differences.
 struct GradcheckOptions {
-  double step = 0;          // of the differences; 0: 1e-5, or 1e-2 where a tensor is f32 or c64
-  double tolerance = 0;     // relative to 1 + |numeric|; 0: 1e-6, or 1e-3 where a tensor is f32 or c64
-  std::uint64_t seed = 1;   // of the random directions
-  std::uint64_t held = 0;   // bit i: input i is held as it is, whatever its dtype
+  double step = 0;          // step of the differences; 0: 1e-5, or 1e-2 if a tensor is f32 or c64
+  double tolerance = 0;     // relative to 1 + |numeric|; 0: 1e-6, or 1e-3 if a tensor is f32 or c64
+  std::uint64_t seed = 1;   // seed of the random directions
+  std::uint64_t held = 0;   // bit i: input i is held constant, whatever its dtype
 };
 
-/// Reverse mode: a GradientTape over f.
+/// Checks reverse mode: a GradientTape over f.
 ///
 /// check_vjp, check_jvp and check_gradients compare ⟨dy, f'(x) v⟩ in a random direction v, with a random
-/// cotangent dy, both within [-1, 1], with ⟨dy, f(x + step·v) - f(x - step·v)⟩ / (2·step), which calls no op
-/// but those of f. The functions must be smooth within a step of x. They throw DTypeError where no input, or
-/// not the result, is f32, f64, c64 or c128, and ShapeError where a derivative has another shape than its
-/// tensor; what f throws passes through. Where the two disagree, the direction is halved until one element is
-/// left, which takes some log2(elements of x) further calls of f. Complex elements are pairs of numbers, each
-/// varied on its own.
+/// cotangent dy, both within [-1, 1], with ⟨dy, f(x + step·v) - f(x - step·v)⟩ / (2·step), which calls only
+/// the ops of f. The functions must be smooth within a step of x. They throw DTypeError if no input is f32,
+/// f64, c64 or c128, or if the result is not, and ShapeError if a derivative has a different shape than its
+/// tensor; exceptions of f are passed on. If the two disagree, the direction is halved until one element is
+/// left, which takes about log2(elements of x) further calls of f. Complex elements are pairs of numbers,
+/// each of which is varied on its own.
 TAPEDECK_EXPORT Agreement check_vjp(const TensorFunction& f, const std::vector<Tensor>& x,
                                     const GradcheckOptions& options = {});
-/// Forward mode: a ForwardAccumulator over f for one input after the other.
+/// Checks forward mode: a ForwardAccumulator over f for one input after the other.
 TAPEDECK_EXPORT Agreement check_jvp(const TensorFunction& f, const std::vector<Tensor>& x,
                                     const GradcheckOptions& options = {});
-/// Both modes, and both over the vjp as a function of x and dy: second order. The first that disagrees, else
-/// the last.
+/// Checks both modes, and both over the vjp as a function of x and dy, that is, second derivatives. Returns
+/// the first check that disagrees, or else the last one.
 TAPEDECK_EXPORT Agreement check_gradients(const TensorFunction& f, const std::vector<Tensor>& x,
                                           const GradcheckOptions& options = {});
 
-/// An op as such a function: its output, or those that have derivatives, end to end; complex if one of them
-/// is.
+/// An op as a TensorFunction. Returns its output or, concatenated, its outputs that have derivatives; complex
+/// if one of them is.
 TAPEDECK_EXPORT TensorFunction as_function(const Op& op, const OwnedAttrs& attrs = {});
 
-/// Inputs and attributes to check an op with, and what comes out.
+/// Inputs and attributes with which an op is checked, and the expected outputs.
 struct Sample {
   std::vector<Tensor> inputs;
   OwnedAttrs attrs = {};
@@ -79,20 +81,20 @@ struct Sample {
   /// inputs by the op's argument names, or "by hand".
   std::vector<Tensor> expected = {};
   std::string_view oracle = {};
-  /// An error of an output up to this is accepted, however small the value: where terms cancel, the error is
-  /// as large as that of the terms.
+  /// An absolute error of an output up to this is accepted, however small the value: if terms cancel, the
+  /// error is as large as the error of the terms.
   double floor = 0;
 };
 
 /// Options of check_op.
 struct OpCheckOptions {
   bool differences = true;   // false: the derivative is not compared with differences
-  /// Of the derivative. An input that is held must have no gradient.
+  /// Options for the derivative. An input that is held must have no gradient.
   GradcheckOptions gradients = {};
 };
 
-/// What check_op found. True where nothing is wrong; printed, it says which sample is, in what, and by how
-/// much.
+/// The result of check_op. Converts to true if nothing is wrong; otherwise its text names the sample, the
+/// fault and its size.
 struct OpAgreement {
   std::string fault;
 
@@ -101,17 +103,18 @@ struct OpAgreement {
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const OpAgreement& a);
 };
 
-/// Checks an op by its samples, up to the first fault. What the op throws otherwise passes through.
+/// Checks an op by its samples, up to the first fault. Exceptions of the op that the checks do not expect are
+/// passed on.
 ///
-/// Outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 where they are
-/// f32 or c64, relative to the value, or within the sample's floor.
+/// Outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 for f32 or c64,
+/// relative to the value, or within the sample's floor.
 ///
-/// The derivative agrees with differences, as in check_gradients. By Rule::none() there is no gradient; by
-/// Rule::undefined() asking for it throws GradientError. Several cotangents at once, stacked, give the
-/// gradients of each, unless the rule says that it does not stack.
+/// The derivative agrees with differences, as in check_gradients. With Rule::none() there is no gradient;
+/// with Rule::undefined(), requesting it throws GradientError. Several stacked cotangents yield the
+/// gradients of each, unless the rule states that it does not stack.
 ///
-/// In f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4 of the largest element, unless the
-/// op throws DTypeError.
+/// The outputs and gradients in f32 agree with those in f64 within 2e-5 and 1e-4 of the largest element,
+/// unless the op throws DTypeError.
 TAPEDECK_EXPORT OpAgreement check_op(const Op& op, std::span<const Sample> samples,
                                      const OpCheckOptions& options = {});
 

@@ -1,4 +1,4 @@
-// float16 and bfloat16: numbers of 16 bits, for storage. Arithmetic on them is that of float.
+// float16 and bfloat16: numbers of 16 bits, for storage. Arithmetic on them is done in float.
 #pragma once
 #include <bit>
 #include <concepts>
@@ -8,8 +8,8 @@ namespace tapedeck {
 
 namespace detail {
 
-/// Rounds to nearest, ties to even; beyond 65504 to infinity. A NaN keeps its sign and upper bits, and is
-/// quiet.
+/// Rounds to nearest, ties to even, and to infinity beyond 65504. A NaN keeps its sign and upper bits, and
+/// becomes quiet.
 constexpr std::uint16_t float16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
@@ -30,7 +30,7 @@ constexpr float float16_value(std::uint16_t bits) {
                                                                        << 16);
 }
 
-/// The same for bfloat16, the upper half of a float.
+/// float16_bits and float16_value for bfloat16, the upper half of a float.
 constexpr std::uint16_t bfloat16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1), nan = bits | 1u << 22;
@@ -42,25 +42,25 @@ constexpr float bfloat16_value(std::uint16_t bits) {
 
 }   // namespace detail
 
-/// IEEE's binary16: 11 bits of precision, numbers up to 65504. Made from a float it rounds to nearest, ties
-/// to even, and to infinity beyond its range. As an operand it is a float.
+/// IEEE's binary16: 11 bits of precision, numbers up to 65504. Construction from a float rounds to nearest,
+/// ties to even, and to infinity beyond the range. As an operand, it converts to float.
 struct float16 {
   std::uint16_t bits;   // sign, 5 bits of exponent, 10 of fraction
 
   float16() = default;
   constexpr explicit float16(float value) : bits(detail::float16_bits(value)) {}
-  /// The value, which every float has room for.
+  /// The value, which a float represents exactly.
   constexpr operator float() const { return detail::float16_value(bits); }
 };
 
-/// The upper half of a float: 8 bits of precision, the range of float. Made from a float it rounds to
-/// nearest, ties to even. As an operand it is a float.
+/// The upper half of a float: 8 bits of precision, the range of float. Construction from a float rounds to
+/// nearest, ties to even. As an operand, it converts to float.
 struct bfloat16 {
   std::uint16_t bits;   // sign, 8 bits of exponent, 7 of fraction
 
   bfloat16() = default;
   constexpr explicit bfloat16(float value) : bits(detail::bfloat16_bits(value)) {}
-  /// The value, which every float has room for.
+  /// The value, which a float represents exactly.
   constexpr operator float() const { return detail::bfloat16_value(bits); }
 };
 

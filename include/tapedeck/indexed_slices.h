@@ -1,12 +1,12 @@
-// IndexedSlices: a sparse gradient, such as that of gather.
+// IndexedSlices: a sparse gradient, such as the gradient of gather.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
 /// Represents a tensor of shape dense_shape that is the sum of rows: values[k] is added to row indices[k],
-/// and all else is zero. Rows may repeat. values: [k, dense_shape[1:]…]; indices: integers [k]. Without
-/// dense_shape the number of rows is unknown.
+/// and all other rows are zero. Rows may repeat. values: [k, dense_shape[1:]…]; indices: integers [k].
+/// Without dense_shape the number of rows is unknown.
 struct IndexedSlices {
   Tensor values, indices;
   std::optional<Shape> dense_shape = {};

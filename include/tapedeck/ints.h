@@ -9,8 +9,8 @@
 namespace tapedeck {
 
 /// Integers, such as one for each axis: {1, 2}, a std::vector, std::array or std::span of std::int64_t, or
-/// the extents of a Shape. It refers to them, so it is for arguments: a variable of this type must not be
-/// made from braces or a temporary.
+/// the extents of a Shape. It only refers to them, so use it as a parameter type: a variable of this type
+/// must not be constructed from braces or a temporary.
 class Ints {
  public:
   constexpr Ints() = default;

@@ -1,5 +1,5 @@
-// Keras's variants of the optimizers: options with its numbers and formulas, of which any may be changed
-// before an optimizer is made from them:
+// Keras's variants of the optimizers: options with Keras's values and formulas. Change any of them before
+// constructing an optimizer:
 //   AdamOptions options = keras::adam();
 //   options.amsgrad = true;
 //   Adam adam(options);
@@ -10,30 +10,31 @@
 
 namespace tapedeck::keras {
 
-/// Of Momentum: a = momentum · a - learning_rate · g; x += a, or with use_nesterov x += momentum · a -
-/// learning_rate · g. Without momentum x -= learning_rate · g.
+/// Options of Momentum: a = momentum · a - learning_rate · g; x += a, or with use_nesterov x += momentum · a
+/// - learning_rate · g. Without momentum, x -= learning_rate · g.
 inline MomentumOptions sgd(Scheduled learning_rate = 0.01, Scheduled momentum = 0) {
   return {
       .learning_rate = std::move(learning_rate), .momentum = std::move(momentum), .accumulate_steps = true};
 }
 
-/// Of Adagrad: a += g²; x -= learning_rate · g / (√a + 1e-7), where a begins at 0.1.
+/// Options of Adagrad: a += g²; x -= learning_rate · g / (√a + 1e-7), where a begins at 0.1.
 inline AdagradOptions adagrad(Scheduled learning_rate = 1e-3) {
   return {.learning_rate = std::move(learning_rate), .epsilon = 1e-7};
 }
 
-/// Of Adadelta: rho is 0.95, epsilon 1e-7.
+/// Options of Adadelta: rho is 0.95, epsilon 1e-7.
 inline AdadeltaOptions adadelta(Scheduled learning_rate = 1e-3) {
   return {.learning_rate = std::move(learning_rate), .epsilon = 1e-7};
 }
 
-/// Of Adam: beta1 is 0.9, beta2 0.999, epsilon 1e-7.
+/// Options of Adam: beta1 is 0.9, beta2 0.999, epsilon 1e-7.
 inline AdamOptions adam(Scheduled learning_rate = 1e-3) {
   return {.learning_rate = std::move(learning_rate), .epsilon = 1e-7};
 }
 
-/// Of RMSProp: s, a mean of g² by decay, which Keras calls rho, begins at 0; x -= learning_rate · g / (√s +
-/// 1e-7). With momentum a = momentum · a + learning_rate · g / √(s + 1e-7); x -= a. decay is 0.9, momentum 0.
+/// Options of RMSProp: s, a moving mean of g² with decay, which Keras calls rho, is initially 0; x -=
+/// learning_rate · g / (√s + 1e-7). With momentum, a = momentum · a + learning_rate · g / √(s + 1e-7); x -=
+/// a. decay is 0.9, momentum 0.
 inline RMSPropOptions rmsprop(Scheduled learning_rate = 1e-3) {
   return {.learning_rate = std::move(learning_rate),
           .epsilon = 1e-7,
@@ -41,7 +42,7 @@ inline RMSPropOptions rmsprop(Scheduled learning_rate = 1e-3) {
           .epsilon_outside = true};
 }
 
-/// Of Ftrl, with its other defaults.
+/// Options of Ftrl with its defaults.
 inline FtrlOptions ftrl(Scheduled learning_rate = 1e-3) {
   return {.learning_rate = std::move(learning_rate)};
 }

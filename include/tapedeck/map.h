@@ -1,5 +1,5 @@
 // map: a function of elements, written as a generic lambda, as one op: one pass forward, one pass backward.
-// tapedeck.h leaves it out, since this header and those of tapedeck/simd/ are the only ones that need xsimd.
+// Not included in tapedeck.h, since only this header and the headers of tapedeck/simd/ need xsimd.
 #pragma once
 #include <array>
 #include <tuple>
@@ -23,28 +23,28 @@ template <std::size_t N> struct MapName {
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
-/// A tensor that map reads moved by `by` along its last axis, and `fill` where it has no elements: what
-/// shifted() makes.
+/// The result of shifted(): an operand of map that is read shifted by `by` along its last axis, with `fill`
+/// where it has no elements.
 struct Shifted {
   Tensor x;
   std::int64_t by;
   double fill;
 };
 
-/// x moved by `by` along its last axis, as an operand of map: in the place of x[…, j] stands x[…, j - by],
-/// and `fill` where j - by is outside of the axis. So map sees the element before with `by` 1, and the one
-/// behind with -1, without a copy; the gradient is added where the element was read. Throws ArgumentError for
-/// a number instead of a tensor, and ShapeError if x has no axis or `by` exceeds it.
+/// x shifted by `by` along its last axis, as an operand of map: x[…, j - by] replaces x[…, j], and `fill` is
+/// used if j - by is outside of the axis. So map reads the previous element for `by` = 1, and the next one
+/// for -1, without a copy; the gradient is added where the element was read. Throws ArgumentError if x is a
+/// number, and ShapeError if x has no axis or `by` exceeds it.
 TAPEDECK_EXPORT Shifted shifted(const Operand& x, std::int64_t by, double fill = 0);
 
 namespace detail {
 
-/// What the library needs to know of a user's function f. f itself is in the attributes of the call.
+/// Information about a user's function f for the library. f itself is in the attributes of the call.
 struct MapFunction {
   int inputs, results;
   kernels::UserLoops forward, vjp, jvp;
-  std::vector<Tensor> (*of_tensors)(const void* attrs, std::span<const Tensor> x);   // f of tensors, by ops
-  const kernels::Shift* (*shifts)(const void* attrs);   // of the inputs; null where none is moved
+  std::vector<Tensor> (*of_tensors)(const void* attrs, std::span<const Tensor> x);   // f, computed by ops
+  const kernels::Shift* (*shifts)(const void* attrs);   // shifts of the inputs; null if none is shifted
 };
 TAPEDECK_EXPORT Spec map_spec(const MapFunction& m, const Call& c);
 TAPEDECK_EXPORT void map_forward(const MapFunction& m, const Call& c, std::span<Tensor> y);
@@ -61,11 +61,11 @@ inline constexpr std::size_t kResults<R> = std::tuple_size_v<R>;
 template <class R> inline constexpr bool kIsCondition = false;
 template <class D> inline constexpr bool kIsCondition<DualCondition<D>> = true;
 
-/// The instruction set that a file is compiled for. It is part of the types of all that follows, so that
-/// files of one program that are compiled for different instruction sets share no code.
+/// The instruction set that a file is compiled for. It is part of the types of all declarations that follow,
+/// so that files of one program that are compiled for different instruction sets share no code.
 using MapTarget = xsimd::batch<float>::arch_type;
 
-/// The attributes of a map with operands that are moved.
+/// The attributes of a map with shifted operands.
 template <class F, int n> struct MovedFunction {
   F f;
   kernels::Shift shifts[n];
@@ -78,7 +78,7 @@ template <class F, class D, std::size_t... I> constexpr bool takes_numbers(std::
 template <class F, int n, class A> inline constexpr bool kTakesNumbers =
     takes_numbers<F, Dual<float, 0, A>>(std::make_index_sequence<static_cast<std::size_t>(n)>{});
 
-/// The loops of F, a function of n elements, of which some may be moved: over its values, its gradients, and
+/// The loops of F, a function of n elements, some of which may be shifted: for its values, its gradients, and
 /// its tangents in one direction.
 template <class F, int n, class A, bool moved = false> struct MapLoops {
   using Attributes = std::conditional_t<moved, MovedFunction<F, n>, F>;
@@ -92,11 +92,12 @@ template <class F, int n, class A, bool moved = false> struct MapLoops {
   }
   using Result =
       decltype(value_of(std::declval<const F&>(), static_cast<const Dual<float, 0, A>*>(nullptr), kInputs));
-  static constexpr bool list = kIsList<Result>;   // of one or more results
+  static constexpr bool list = kIsList<Result>;   // whether f returns a list of results
   static constexpr std::size_t results = kResults<Result>;
   static constexpr auto kOutputs = std::make_index_sequence<results>{};
 
-  /// Calls use(results...) with the results of f as duals: as arguments, which stay in registers.
+  /// Calls use(results...) with the results of f as duals, passed as arguments so that they stay in
+  /// registers.
   template <class D, class Use, class... X> static void call(const F& f, const Use& use, const X&... x) {
     if constexpr (list)
       std::apply([&](const auto&... y) { use(as<D>(y)...); }, f(x...));
@@ -143,7 +144,7 @@ template <class F, int n, class A, bool moved = false> struct MapLoops {
       s = Batch<T>(T(0));
     const Batch<T> one(T(1));
     for (std::int64_t i = 0, end = row.n; i < end; i += kWidth<T>) {
-      // All of them first, since a gradient may be written over one.
+      // Load all cotangents first, since a gradient may be written over one of them.
       const Batch<T> dy[] = {kernels::load<Batch<T>>(dys[K], i)...};
       const auto put_gradients = [&](const auto&... y) {
         (kernels::put(how[I], out[I], i, gradient<I>(dys.data(), dy, kOutputs, y...), sums[I]), ...);
@@ -157,8 +158,8 @@ template <class F, int n, class A, bool moved = false> struct MapLoops {
                            const Y&... y) {
     return (term<I>(y, dy[K], dys[K].mask) + ...);
   }
-  // What a result adds to a gradient. A result that has no cotangent adds 0, since its derivative may be
-  // infinite.
+  // The contribution of a result to a gradient. A result without a cotangent contributes 0, since its
+  // derivative may be infinite.
   template <std::size_t I, class D>
   static typename D::Batch term(const D& y, const typename D::Batch& dy, std::int64_t used) {
     if (!(y.depends >> I & 1) || (results > 1 && !used)) return typename D::Batch(0);
@@ -178,8 +179,8 @@ template <class F, int n, class A, bool moved = false> struct MapLoops {
     }
   }
 
-  // They work on a copy of the function, since stores may alias what it holds. Flattened, so that the
-  // compiler knows Dual::depends.
+  // The loops work on a copy of the function, since stores may alias its captures. They are flattened so that
+  // the compiler knows Dual::depends.
   template <class T>
   [[gnu::flatten]] static void run_forward(const void* attrs, const kernels::UserRow<T>& row) {
     forward<T>(copy(attrs), row, kInputs, kOutputs);
@@ -256,7 +257,7 @@ inline constexpr Op kMapOp = {
         .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { map_jvp(Loops::function, c, dx, dy); }},
 };
 
-/// Runs it on up to kMapInputs operands: a Tensor, or an array of them where f returns a list.
+/// Runs the map on up to kMapInputs operands. Returns a Tensor, or an array of tensors if f returns a list.
 template <MapName name, class F, int n, class A, bool moved>
 auto run_map(const typename MapLoops<F, n, A, moved>::Attributes& attrs,
              std::initializer_list<Operand> operands) {
@@ -285,7 +286,7 @@ auto run_map(const typename MapLoops<F, n, A, moved>::Attributes& attrs,
 }
 
 template <class X> inline constexpr bool kIsShifted = std::same_as<std::remove_cvref_t<X>, Shifted>;
-/// What is moved, or the operand itself; and by how much.
+/// The tensor that is shifted, or the operand itself; and the shift.
 template <class X> decltype(auto) unmoved(X&& x) {
   if constexpr (kIsShifted<X>)
     return std::as_const(x.x);
@@ -301,24 +302,25 @@ template <class X> kernels::Shift shift_of(const X& x) {
 
 }   // namespace detail
 
-/// What map takes: an operand of ops, or one that is moved along its last axis.
+/// An operand of map: an operand of ops, or one that is shifted along its last axis.
 template <class X>
 concept MapOperand = detail::kIsShifted<X> || std::convertible_to<X, Operand>;
 
-/// f of every element of up to sixteen f32 or f64 tensors, which broadcast; mixed dtypes are promoted, and
-/// numbers take the dtype of the tensors: map([](auto x, auto a, auto b) { return a * exp(-b * x * x); }, x,
-/// a, b). The whole of f is one op: one pass, whose derivatives come from dual numbers, in one pass too.
+/// Applies f to every element of up to sixteen f32 or f64 tensors, which broadcast; mixed dtypes are
+/// promoted, and numbers have the dtype of the tensors: map([](auto x, auto a, auto b) { return a * exp(-b *
+/// x * x); }, x, a, b). All of f is one op, computed in one pass over memory. Its derivatives are computed
+/// with dual numbers, in one pass, too.
 ///
-/// f is a generic lambda that makes sense for Tensors as well, on which its second derivatives are computed.
-/// It calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and chooses by
-/// where(condition, a, b); docs/guide/map.md lists all. What it captures it captures by value, since a tape
-/// keeps a copy of it. A std::array, pair or tuple of up to eight results makes map return a std::array of as
-/// many tensors, of the shape that all inputs broadcast to. shifted(x, k) among the tensors lets f read the
-/// neighbours of an element.
+/// f is a generic lambda that must also accept Tensors, on which its second derivatives are computed. It
+/// calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and selects with
+/// where(condition, a, b); docs/guide/map.md lists all. f must capture by value, since a tape keeps a copy of
+/// it. A std::array, pair or tuple of up to eight results makes map return a std::array of as many tensors,
+/// of the shape to which all inputs broadcast. With shifted(x, k) among the tensors, f reads the neighbours
+/// of an element.
 ///
-/// map<"name">(f, …) shows that name in messages and lists of ops. Throws ShapeError where shapes do not
-/// broadcast, or a shifted tensor does not have the last axis of the result, and DTypeError for integers
-/// alone and complex numbers.
+/// map<"name">(f, …) shows that name in messages and lists of ops. Throws ShapeError if shapes do not
+/// broadcast, or if a shifted tensor does not have the last axis of the result, and DTypeError for complex
+/// numbers and if all tensors are integers.
 template <MapName name = "map", class A = detail::MapTarget, class F, MapOperand... X>
 auto map(const F& f, X&&... x) requires(sizeof...(X) > 0) {
   constexpr int n = sizeof...(X);

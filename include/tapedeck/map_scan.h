@@ -1,6 +1,5 @@
 // map_scan: a recurrence over time whose step is a generic lambda of elements, as one op: its loop and the
-// loop of its gradient are compiled in the user's program. tapedeck.h leaves this header out, as it does
-// map.h.
+// loop of its gradient are compiled into the user's program. Like map.h, not included in tapedeck.h.
 #pragma once
 #include <vector>
 
@@ -14,27 +13,28 @@ namespace tapedeck {
 /// Options of map_scan.
 struct MapScanOptions {
   std::optional<std::int64_t> length = {};   // number of steps; required if there are no xs
-  bool reverse = false;                      // from the last entries of xs to the first
-  /// A tape keeps the carries of all steps if they fit into so many bytes. Else the gradient recomputes those
-  /// of a few lanes at a time: of all steps if these fit, or of every so many steps first and then of the
-  /// steps in between. The result is the same.
+  bool reverse = false;                      // iterate from the last entries of xs to the first
+  /// A tape keeps the carries of all steps if they fit into this many bytes. Otherwise the gradient
+  /// recomputes the carries of a few lanes at a time: of all steps if these fit, or else of some steps at
+  /// regular distances first and then of the steps in between. The result is the same.
   std::int64_t checkpoint_bytes = std::int64_t{1} << 25;
 };
 
 namespace detail {
 
-/// How a map_scan is run; of its gradient, also which cotangents there are and which gradients are wanted.
+/// Settings of a map_scan and of its gradient; for the latter, also the cotangents that exist and the
+/// gradients that are requested.
 struct MapScanSettings {
   std::int64_t steps, checkpoint_bytes;
   bool reverse;
-  bool keeps = false;   // the carries before each step are results, too
+  bool keeps = false;   // whether the carries before each step are results, too
   std::uint64_t given = 0, wanted = 0;
 };
-/// What the library needs to know of a user's step function.
+/// Information about a user's step function for the library.
 struct MapScanFunction {
   int carries, xs, parameters, outputs;
   kernels::ScanLoops forward, vjp, jvp;
-  /// The recurrence of tensors, by ops.
+  /// Computes the recurrence on tensors, by ops.
   std::vector<Tensor> (*of_tensors)(const void* attrs, std::span<const Tensor> x);
   const MapScanSettings& (*settings)(const void* attrs);
 
@@ -44,12 +44,12 @@ struct MapScanFunction {
 TAPEDECK_EXPORT std::vector<Tensor> map_scan_inputs(std::string_view name, const MapScanFunction& m,
                                                     std::vector<Tensor> x, const MapScanOptions& options,
                                                     MapScanSettings& settings);
-/// Whether a tape will want the carries of all steps, and they fit.
+/// Whether a tape needs the carries of all steps, and they fit.
 TAPEDECK_EXPORT bool map_scan_keeps(const MapScanFunction& m, std::span<const Tensor> x,
                                     const MapScanSettings& settings);
 TAPEDECK_EXPORT std::vector<Spec> map_scan_specs(const MapScanFunction& m, const Call& c);
 TAPEDECK_EXPORT void map_scan_forward(const MapScanFunction& m, const Call& c, std::span<Tensor> y);
-/// The inputs of the ops of the derivatives; they set which there are.
+/// The inputs of the ops of the derivatives. Also sets which of them exist.
 TAPEDECK_EXPORT std::vector<Tensor> map_scan_vjp_inputs(const MapScanFunction& m, const Call& c,
                                                         std::span<Gradient> dy, MapScanSettings& settings);
 TAPEDECK_EXPORT std::vector<Tensor> map_scan_jvp_inputs(const MapScanFunction& m, const Call& c, Refs dx,
@@ -57,13 +57,13 @@ TAPEDECK_EXPORT std::vector<Tensor> map_scan_jvp_inputs(const MapScanFunction& m
 TAPEDECK_EXPORT std::vector<Spec> map_scan_vjp_specs(const MapScanFunction& m, const Call& c);
 TAPEDECK_EXPORT void map_scan_run_vjp(const MapScanFunction& m, const Call& c, std::span<Tensor> y);
 TAPEDECK_EXPORT void map_scan_run_jvp(const MapScanFunction& m, const Call& c, std::span<Tensor> y);
-/// The derivatives of these ops, by ops.
+/// The derivatives of these ops, computed by ops.
 TAPEDECK_EXPORT void map_scan_vjp_of_vjp(const MapScanFunction& m, const Call& c, std::span<Gradient> dy,
                                          std::span<Gradient> dx);
 TAPEDECK_EXPORT void map_scan_vjp_of_jvp(const MapScanFunction& m, const Call& c, std::span<Gradient> dy,
                                          std::span<Gradient> dx);
 
-/// A step function and how it is run.
+/// A step function and its settings.
 template <class F> struct MapScanAttrs {
   F f;
   MapScanSettings settings;
@@ -86,7 +86,7 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
                 "map_scan: the lambda returns as many carries as it takes");
   static constexpr std::size_t Y = std::tuple_size_v<std::tuple_element_t<1, Result>>;
 
-  /// Some lanes: a whole vector of them, or fewer.
+  /// A group of lanes: a whole vector of them, or fewer.
   template <class T> struct Lanes {
     std::int64_t at, count, all;
 
@@ -106,8 +106,8 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     Batch<T> load(const T* p, std::int64_t step) const { return load(p + step * all); }
     void store(const Batch<T>& v, T* p, std::int64_t step) const { store(v, p + step * all); }
   };
-  /// Calls run(lanes, f) for all lanes of a pass, a vector of them at a time. It runs on a copy of the
-  /// function, since stores may alias what it holds.
+  /// Calls run(lanes, f) for all lanes of a pass, a vector of them at a time. `run` receives a copy of the
+  /// function, since stores may alias its captures.
   template <class T, class Run>
   static void for_lanes(const void* attrs, const kernels::ScanPass<T>& pass, const Run& run) {
     const std::conditional_t<std::is_trivially_copyable_v<F>, F, const F&> f =
@@ -125,7 +125,7 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     }
     (std::make_index_sequence<n>());
   }
-  /// What a step returns, as numbers of type D.
+  /// Converts the results of a step to numbers of type D.
   template <class D, class R> static auto numbers(const R& result) {
     return array_of<std::tuple_size_v<R>>([&](std::size_t k) { return D(result[k]); });
   }
@@ -177,8 +177,8 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     });
   }
 
-  /// The gradient of some lanes. Steps are taken back one by one, from the last to the first. Carries that
-  /// are no operands are computed before, those of a segment of steps from what is kept of its first one.
+  /// The gradient of a group of lanes, from the last step to the first. Carries that are not operands are
+  /// recomputed beforehand: the carries of a segment of steps from the stored carry before its first step.
   template <class T> struct Backward {
     using B = Batch<T>;
     using D = Adjoint<T, A>;
@@ -203,7 +203,7 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
       const auto next = numbers<V>(result.first);
       return array_of<C>([&](std::size_t c) { return next[c].value; });
     }
-    /// From the cotangent of the carry after step t to that before it.
+    /// Maps the cotangent of the carry after step t to the cotangent of the carry before it.
     [[gnu::flatten]] void back(const Carry& carry, std::int64_t t) {
       const std::int64_t at = entry(pass, t);
       Carry before;
@@ -361,24 +361,23 @@ template <MapName name, class L, bool keeps> inline constexpr Op kMapScan = {
 
 }   // namespace detail
 
-/// A recurrence over the first axes of xs, for every element on its own: f(carry, x, p) takes std::arrays of
-/// the carries, of the entries of xs of a step and of the parameters, and returns a pair of arrays: the next
-/// carries, and the outputs of the step. Returns a pair of arrays of tensors: the final carries, and the
-/// outputs, stacked along a first axis of time:
+/// A recurrence over the first axes of xs, for every element on its own. The arguments of f(carry, x, p) are
+/// std::arrays of the carries, of the entries of xs at a step, and of the parameters; it returns a pair of
+/// arrays: the next carries, and the outputs of the step. Returns a pair of arrays of tensors: the final
+/// carries, and the outputs, stacked along a first axis of time:
 ///     auto [last, all] = map_scan([](const auto& c, const auto& x, const auto& p) {
 ///       const auto next = p[0] * c[0] + x[0];
 ///       return std::pair(std::array{next}, std::array{next});
 ///     }, std::array{start}, std::array{xs}, std::array{decay});
 ///
-/// f is a generic lambda as that of map(): of numbers, and of Tensors, on which derivatives of derivatives
-/// are computed. All tensors are f32 or f64 and are promoted; carries, entries of xs and parameters
-/// broadcast. The whole is one op. Its gradient takes the carries that the tape has kept, or recomputes them
-/// in the memory that options.checkpoint_bytes allows each thread; it does not depend on the number of
-/// threads.
+/// f is a generic lambda as in map(), of numbers and of Tensors, on which second derivatives are computed.
+/// All tensors are f32 or f64 and are promoted; carries, entries of xs and parameters broadcast. The whole
+/// recurrence is one op. Its gradient uses the carries that the tape has kept, or recomputes them in the
+/// memory that options.checkpoint_bytes allows each thread; it does not depend on the number of threads.
 ///
-/// At least one carry, at most 64 tensors in all. Throws ArgumentError if xs and `length` do not say how many
-/// steps there are, ShapeError where shapes do not broadcast or first axes differ, and DTypeError for tensors
-/// that are no floating ones.
+/// Requires at least one carry, and at most 64 tensors in all. Throws ArgumentError if xs and `length` do not
+/// determine the number of steps, ShapeError if shapes do not broadcast or first axes differ, and DTypeError
+/// for tensors that are not floating-point.
 template <MapName name = "map_scan", class A = detail::MapTarget, class F, std::size_t C, std::size_t X,
           std::size_t P>
 auto map_scan(const F& f, const std::array<Tensor, C>& carry, const std::array<Tensor, X>& xs,

@@ -1,5 +1,5 @@
-// Averages of values over training, in which old values fade: av - (1 - decay) · (av - value) takes the place
-// of av.
+// Exponential moving averages of values over training: an update replaces the average av by av - (1 - decay)
+// · (av - value).
 #pragma once
 #include <concepts>
 #include <map>
@@ -14,10 +14,10 @@ namespace tapedeck {
 struct MovingAverageOptions {
   bool zero_debias = true;
 };
-/// A variable that follows a value. With zero_debias the average begins with nothing, whatever the variable
-/// holds, and is divided by the part of the weight that is not left there, 1 - decayᵗ: the first value comes
-/// out as it is. Kingma and Ba 2015, section 3. The average of a variable of f16 or bf16 is kept in f32, and
-/// rounded to the variable. Not copied: two averages would write to one variable.
+/// A variable that is a moving average. With zero_debias, the average starts from zero, whatever the
+/// variable's value, and is divided by the total weight of the values so far, 1 - decayᵗ; after the first
+/// update it equals the first value. Kingma and Ba 2015, section 3. The average of a variable of f16 or bf16
+/// is stored in f32, and rounded to the variable. Not copyable: two averages would write to one variable.
 class TAPEDECK_EXPORT MovingAverage {
  public:
   explicit MovingAverage(Variable variable, MovingAverageOptions options = {});
@@ -31,36 +31,37 @@ class TAPEDECK_EXPORT MovingAverage {
   /// Throws ArgumentError for a decay that is not from 0 to 1, and what assign throws.
   void update(const Tensor& value, double decay);
 
-  /// The tensor "value", that of the variable; with zero_debias also "biased" and the scalar "left", and else
-  /// "master" in f32 where the variable is f16 or bf16.
+  /// The tensor "value" of the variable; with zero_debias also the tensor "biased" and the scalar "left", and
+  /// without it also the tensor "master" in f32 if the variable is f16 or bf16.
   SavedState state() const;
-  /// Everything or nothing: throws ArgumentError for names that are missing or unknown and for a part that is
-  /// not from 0 to 1, ShapeError or DTypeError for tensors unlike the variable.
+  /// Replaces the whole state. If it throws, nothing changes: ArgumentError for names that are missing or
+  /// unknown and for a "left" that is not from 0 to 1, ShapeError or DTypeError for tensors that differ from
+  /// the variable in shape or dtype.
   void restore(const SavedState& state);
-  /// The checks of restore; the result makes the change.
+  /// Performs the checks of restore; calling the result makes the change.
   Commit prepare_restore(const SavedState& state);
 
  private:
   Variable variable_;
-  Tensor biased_;     // with zero_debias
-  Tensor master_;     // without, of a variable of f16 or bf16: the average in f32
+  Tensor biased_;     // used with zero_debias
+  Tensor master_;     // used without, for a variable of f16 or bf16: the average in f32
   double left_ = 1;   // product of decays
   detail::Lifetime lifetime_;
 };
 
-/// The mean of values with weights that fade: the average of value · weight over that of weight.
+/// A weighted moving mean: the moving average of value · weight divided by the moving average of weight.
 class TAPEDECK_EXPORT WeightedMovingAverage {
  public:
   /// Throws ArgumentError for a decay that is not from 0 to 1.
   explicit WeightedMovingAverage(double decay);
-  /// The mean after one value more. weight broadcasts to it. Not differentiated.
+  /// Adds a value, to which weight broadcasts, and returns the new mean. Not differentiated.
   Tensor update(const Tensor& value, const Tensor& weight);
 
-  /// After the first update the tensors "numerator" and "denominator".
+  /// The tensors "numerator" and "denominator"; empty before the first update.
   SavedState state() const;
-  /// Throws ArgumentError, and changes nothing, for other names and for one without the other.
+  /// Throws ArgumentError, and changes nothing, for other names and if only one of them is present.
   void restore(const SavedState& state);
-  /// The checks of restore; the result makes the change.
+  /// Performs the checks of restore; calling the result makes the change.
   Commit prepare_restore(const SavedState& state);
   /// Whether state() has a tensor of this name at some times and not at others.
   bool may_have(std::string_view tensor) const;
@@ -73,12 +74,13 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
 
 /// Options of an ExponentialMovingAverage.
 struct ExponentialMovingAverageOptions {
-  bool zero_debias = false;   // of averages of tensors
+  bool zero_debias = false;   // concerns averages of tensors
   std::string name = "ExponentialMovingAverage";
 };
 
-/// Averages of variables, which begin as these are in the first update, and of tensors by a name, which begin
-/// as zeros. Averages are variables themselves, not trainable, so that they can be saved.
+/// Moving averages of variables, whose initial values are those of the variables at the first update, and of
+/// named tensors, whose averages are initially zero. Averages are themselves variables, which are not
+/// trainable, so that they can be saved.
 class TAPEDECK_EXPORT ExponentialMovingAverage {
  public:
   /// Throws ArgumentError for a decay that is not from 0 to 1, and for an empty name.
@@ -86,30 +88,30 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   ExponentialMovingAverage(ExponentialMovingAverage&&) = default;   // as MovingAverage
   ExponentialMovingAverage& operator=(ExponentialMovingAverage&&) = default;
 
-  /// One update of each, variables or a value by its name. With n updates so far, early averages follow
+  /// Updates the averages of variables, or of a named value. With num_updates = n, early averages adapt
   /// faster: the decay is min(decay, (1 + n) / (10 + n)). Throws DTypeError unless the values are
   /// floating-point, and ArgumentError for a negative n.
   void apply(std::span<const Variable> variables, std::optional<std::int64_t> num_updates = {});
   void apply(const std::string& name, const Tensor& value, std::optional<std::int64_t> num_updates = {});
 
-  /// None before the first update.
+  /// The average of a variable or of a named value; nullopt before the first update.
   std::optional<Variable> average(const Variable& v) const;
   std::optional<Variable> average(std::string_view name) const;
-  /// "w/ExponentialMovingAverage"
+  /// The name under which the average of v is saved, such as "w/ExponentialMovingAverage".
   std::string average_name(const Variable& v) const;
-  /// Variables by the names under which their averages are saved, and those without an average by their own:
-  /// to load averages in the place of what they are averages of. Throws ArgumentError where two have one
+  /// The variables by the names under which their averages are saved, or by their own names if they have no
+  /// average, so that averages can be loaded into the variables. Throws ArgumentError if two have the same
   /// name.
   std::map<std::string, Variable> variables_to_restore(std::span<const Variable> variables) const;
 
-  /// The slot "average" of every variable that has one; of the average NAME the tensor "NAME/value", and
-  /// with zero_debias "NAME/biased" and "NAME/left".
+  /// The slot "average" of every variable that has one, and for the named average NAME the tensor
+  /// "NAME/value" and, with zero_debias, "NAME/biased" and "NAME/left".
   SavedState state() const;
-  /// Everything, in place of what there is, or nothing. Averages that there are keep their variables, others
-  /// are made. Throws ArgumentError for names that are missing or unknown, ShapeError or DTypeError for an
-  /// average unlike its variable.
+  /// Replaces the whole state. Existing averages keep their variables, others are created. If it throws,
+  /// nothing changes: ArgumentError for names that are missing or unknown, ShapeError or DTypeError for an
+  /// average that differs from its variable in shape or dtype.
   void restore(const SavedState& state);
-  /// The checks of restore; the result makes the change.
+  /// Performs the checks of restore; calling the result makes the change.
   Commit prepare_restore(const SavedState& state);
   /// For Checkpoint: see HasState.
   std::vector<std::string> slot_names() const;
@@ -127,7 +129,7 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
 
   double decay_;
   ExponentialMovingAverageOptions options_;
-  std::map<std::uint64_t, OfVariable> of_variables_;   // by their ids
+  std::map<std::uint64_t, OfVariable> of_variables_;   // by the ids of the variables
   std::map<std::string, MovingAverage, std::less<>> of_tensors_;
   detail::Lifetime lifetime_;
 };

@@ -7,7 +7,7 @@
 
 namespace tapedeck {
 
-/// In the order of the names.
+/// Tensors by name, in the order of the names.
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
 }   // namespace tapedeck

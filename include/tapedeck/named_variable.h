@@ -1,4 +1,4 @@
-// NamedVariable: variables by the names that networks, checkpoints and reports have for them.
+// NamedVariable: a variable with the name that networks, checkpoints and reports use for it.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace tapedeck {
 
-/// A variable and what it is called, which need not be its name().
+/// A variable and its name in this context, which may differ from its name().
 struct NamedVariable {
   std::string name;
   Variable variable;

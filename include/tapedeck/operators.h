@@ -6,15 +6,15 @@
 
 namespace tapedeck {
 
-/// Elementwise, of operands that broadcast: as neg, add, sub, mul and div of ops/math.h, and, with a bool
-/// result, as less, less_equal, greater and greater_equal of ops/compare.h.
+/// Elementwise operators, whose operands broadcast: the same as neg, add, sub, mul and div of ops/math.h and,
+/// with a bool result, as less, less_equal, greater and greater_equal of ops/compare.h.
 inline Tensor operator-(Operand x) { return neg(x); }
 inline Tensor operator+(Operand a, Operand b) { return add(a, b); }
 inline Tensor operator-(Operand a, Operand b) { return sub(a, b); }
 inline Tensor operator*(Operand a, Operand b) { return mul(a, b); }
 inline Tensor operator/(Operand a, Operand b) { return div(a, b); }
-/// x += y is x = x + y: x becomes another value, of the dtype and shape of the sum, and other handles keep
-/// the old one. May reuse the memory of x. If it throws, x is as it was.
+/// x += y is x = x + y: x refers to a new value, of the dtype and shape of the sum, and other handles keep
+/// the old one. May reuse the memory of x. If it throws, x is unchanged.
 inline Tensor& operator+=(Tensor& x, Operand y) { return x = detail::updated(x, y, add); }
 inline Tensor& operator-=(Tensor& x, Operand y) { return x = detail::updated(x, y, sub); }
 inline Tensor& operator*=(Tensor& x, Operand y) { return x = detail::updated(x, y, mul); }
@@ -24,7 +24,7 @@ inline Tensor operator<=(Operand a, Operand b) { return less_equal(a, b); }
 inline Tensor operator>(Operand a, Operand b) { return greater(a, b); }
 inline Tensor operator>=(Operand a, Operand b) { return greater_equal(a, b); }
 
-/// Does not compile, in words that say what to write.
+/// Rejects a comparison at compile time, with a message that says what to write.
 template <std::same_as<Tensor> A, class B>
 requires std::convertible_to<const B&, Operand>
 bool operator==(const A&, const B&) {

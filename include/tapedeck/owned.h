@@ -1,4 +1,4 @@
-// Owned: how an object that may be moved holds its state.
+// Owned: a pointer to the state of a movable object.
 #pragma once
 #include <memory>
 
@@ -8,7 +8,7 @@ namespace tapedeck::detail {
 
 [[noreturn]] TAPEDECK_EXPORT void throw_moved_from();
 
-/// A std::unique_ptr that throws ArgumentError where it is used although the object was moved from.
+/// A std::unique_ptr that throws ArgumentError if it is used after the object was moved from.
 template <class T> class Owned : public std::unique_ptr<T> {
  public:
   using std::unique_ptr<T>::unique_ptr;

@@ -1,4 +1,4 @@
-// Key: what random numbers are made from.
+// Key: determines random numbers by a seed and a stream.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 namespace tapedeck::random {
 
 /// One of the two numbers of a key. It remembers whether the key is an argument of a function that is being
-/// compiled, or a part of one: then it is another number in each call, and reading it throws TraceError.
+/// compiled, or a part of one: then it is a different number in each call, and reading it throws TraceError.
 class TAPEDECK_EXPORT KeyNumber {
  public:
   constexpr KeyNumber(std::uint64_t value = 0) : value_(value) {}
@@ -22,26 +22,26 @@ class TAPEDECK_EXPORT KeyNumber {
   void note_read() const;
 
   std::uint64_t value_;
-  std::uint64_t source_ = 0;   // which of the keys of compiled functions it is a number of; 0: none
+  std::uint64_t source_ = 0;   // the key of a compiled function to which it belongs; 0: none
 };
 
-/// Determines the random numbers that a function returns. {.seed = 7} makes a key; use each key once, and
-/// split it to get more.
+/// Determines the random numbers that a function returns. {.seed = 7} is a key; use each key once, and split
+/// it to obtain more.
 struct Key {
   KeyNumber seed = 0, stream = 0;
 
-  /// The i-th of an unlimited number of independent keys.
+  /// Returns the i-th of an unlimited number of independent keys.
   TAPEDECK_EXPORT Key split(std::uint64_t i) const;
 };
 
-/// For the library: the numbers of a key, which nobody hears of, and where it comes from.
+/// For the library: access to the numbers of a key without notifying a recording, and to its source.
 struct KeyAccess {
   static std::uint64_t seed(const Key& key) { return key.seed.value_; }
   static std::uint64_t stream(const Key& key) { return key.stream.value_; }
-  /// Of a key that a compiled function was called with, or split from one; 0 of others. Numbers of two keys
-  /// in one key throw TraceError.
+  /// The source of a key with which a compiled function was called, or of a key split from one; 0 for others.
+  /// Throws TraceError if the numbers of the key come from two keys.
   TAPEDECK_EXPORT static std::uint64_t source(const Key& key);
-  /// The same key from that source, which is not 0.
+  /// The same key with this source, which must not be 0.
   static Key from(Key key, std::uint64_t source) {
     key.seed.source_ = 2 * source, key.stream.source_ = 2 * source + 1;
     return key;

@@ -1,4 +1,4 @@
-// Operations that were computed elsewhere, for tapes and accumulators to differentiate.
+// Records operations that were computed elsewhere, so that tapes and accumulators differentiate them.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -19,12 +19,13 @@ using Pushforward = std::function<std::vector<Tensor>(std::span<const Tensor> ta
 /// op on `inputs`. Compute them under StopRecording, otherwise the tapes also record that computation. `name`
 /// appears in messages. gradient() throws ArgumentError if `backward` returns a wrong number of gradients.
 /// Without `forward`, accumulators transpose `backward`, which must then be linear in the output gradients;
-/// with one that returns undefined tensors, they see no derivative. Without `backward`, only accumulators
-/// record the operation. Throws ArgumentError without both. Without outputs, nothing is recorded.
+/// if `forward` returns undefined tensors, the outputs have no tangents. Without `backward`, only
+/// accumulators record the operation. Throws ArgumentError without both. Without outputs, nothing is
+/// recorded.
 TAPEDECK_EXPORT void record_operation(std::string name, std::span<const Tensor> outputs,
                                       std::span<const Tensor> inputs, Backward backward,
                                       Pushforward forward = {});
-/// The same with lists in braces: record_operation("cube", {y}, {x}, …).
+/// record_operation with lists in braces: record_operation("cube", {y}, {x}, …).
 inline void record_operation(std::string name, std::initializer_list<Tensor> outputs,
                              std::initializer_list<Tensor> inputs, Backward backward,
                              Pushforward forward = {}) {

@@ -1,15 +1,15 @@
-// Refs: how ops and kernels pass lists of tensors.
+// Refs: the type in which ops and kernels pass lists of tensors.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// A list of tensors that somebody else holds.
+/// A list of references to tensors that it does not own.
 class Refs {
  public:
   constexpr Refs() = default;
   constexpr Refs(const Tensor* const* x, int n) : x_(x), n_(n) {}
-  /// The i-th tensor, unchecked, and how many there are.
+  /// The i-th tensor, unchecked, and the number of tensors.
   const Tensor& operator[](int i) const { return *x_[i]; }
   int size() const { return n_; }
 

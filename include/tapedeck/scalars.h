@@ -1,6 +1,6 @@
 // Derivatives of programs of scalars: generic lambdas of a number, or of a std::array of numbers. They are
-// compiled into the program; no tape of tensors is involved. tapedeck.h leaves this header out, since it
-// needs xsimd as map.h does.
+// compiled into the program; no tape of tensors is involved. Not included in tapedeck.h, since it needs
+// xsimd, as map.h does.
 #pragma once
 #include <array>
 
@@ -9,14 +9,14 @@
 
 namespace tapedeck::scalars {
 
-/// How a derivative is computed: with tangents, or from a record in reverse.
+/// How a derivative is computed: with tangents, or from a recording in reverse.
 enum class Mode { forward, reverse };
 
 namespace detail {
 
 using tapedeck::detail::constant;
 
-/// What a number computes with: Scalars stand for float and double.
+/// The type in which numbers of type S are computed: Scalar for float and double, S itself otherwise.
 template <class S> struct LaneOf { using Type = S; };
 template <std::floating_point T> struct LaneOf<T> { using Type = Scalar<T>; };
 template <class S> using Lane = typename LaneOf<S>::Type;
@@ -28,7 +28,7 @@ template <class S, std::size_t n> struct NumberIn<std::array<S, n>> { using Type
 template <class X> using Number = typename NumberIn<X>::Type;
 template <class X> using LaneIn = Lane<Number<X>>;
 
-/// g of x, or of each element; with its index.
+/// Applies g to x, or to each element, with its index.
 template <class X, class G> auto each(const X& x, const G& g) {
   if constexpr (kIsArray<X>) {
     std::array<decltype(g(x[0], 0)), std::tuple_size_v<X>> y;
@@ -42,7 +42,7 @@ template <class X, class G> auto each(const X& x, const G& g) {
 template <class X> inline constexpr int kSize = 1;
 template <class S, std::size_t n> inline constexpr int kSize<std::array<S, n>> = static_cast<int>(n);
 
-/// y as the caller's type of numbers.
+/// Converts y to numbers of the caller's type.
 template <class S, class Y> auto returned(const Y& y) {
   return each(y, [](const auto& v, int) { return static_cast<S>(v); });
 }
@@ -51,11 +51,11 @@ template <class D, class Y> auto result_as(const Y& y) {
   return each(y, [](const auto& v, int) { return D(v); });
 }
 
-/// So many tangents are carried at once.
+/// Maximum number of tangents that are computed at once.
 inline constexpr int kMostTangents = 8;
 
-/// Calls use(y, begin) with y = f(x), of numbers with the tangents of the inputs from `begin` on; for all
-/// inputs.
+/// Calls use(y, begin) with y = f(x), computed with the tangents of the inputs from `begin` on, until all
+/// inputs are covered.
 template <class F, class X, class Use> void for_tangents(const F& f, const X& x, const Use& use) {
   using V = LaneIn<X>;
   constexpr int n = kSize<X>, N = std::clamp(n, 1, kMostTangents);
@@ -71,7 +71,7 @@ template <class F, class X, class Use> void for_tangents(const F& f, const X& x,
   } while (begin < n);
 }
 
-/// f on numbers that are noted on a tape, and the cotangents of its inputs.
+/// f applied to numbers that are recorded on a tape, and the cotangents of its inputs.
 template <class F, class X> class Recorded {
  public:
   using V = LaneIn<X>;
@@ -84,13 +84,13 @@ template <class F, class X> class Recorded {
   Recorded& operator=(const Recorded&) = delete;
 
   auto run(const F& f) { return result_as<D>(f(in_)); }
-  /// The derivative of y in the inputs.
+  /// The derivative of y with respect to the inputs.
   auto gradient(const D& y) {
     y.seed(constant<V>(1));
     tape_.sweep();
     return cotangents_;
   }
-  /// Forgets them.
+  /// Clears the tape and the cotangents.
   void clear() {
     tape_.clear();
     for (int i = 0; i < kSize<X>; ++i)
@@ -113,18 +113,18 @@ template <class F, class X> class Recorded {
 
 }   // namespace detail
 
-/// f(x), computed with Scalars. f is a generic lambda of a number or a std::array of numbers, and returns a
-/// number or an array. It calls elementwise ops by their names, as in map(); comparisons give bool, so `if`
-/// and `while` are allowed. Here and below x is a float, a double, or a number of a derivative around this
-/// one, or an array of these; the result is made of the same.
+/// Returns f(x), computed with Scalars. f is a generic lambda of a number or a std::array of numbers, and
+/// returns a number or an array. It calls elementwise ops by their names, as in map(); comparisons give bool,
+/// so `if` and `while` are allowed. Here and below, x is a float, a double, a number of an enclosing
+/// derivative, or an array of these; the result consists of numbers of the same type.
 template <class F, class X> auto value(const F& f, const X& x) {
   using V = detail::LaneIn<X>;
   const auto in = detail::each(x, [](const auto& v, int) { return V(v); });
   return detail::returned<detail::Number<X>>(detail::result_as<V>(f(in)));
 }
 
-/// f(x) and its derivatives in all of x, where f returns one number. With Mode::forward they are computed
-/// eight at a time.
+/// Returns f(x) and its derivatives with respect to all of x, where f returns one number. With Mode::forward
+/// they are computed eight at a time.
 template <Mode mode = Mode::reverse, class F, class X>
 [[gnu::flatten]] auto value_and_gradient(const F& f, const X& x) {
   using S = detail::Number<X>;
@@ -146,12 +146,12 @@ template <Mode mode = Mode::reverse, class F, class X>
     return std::pair(static_cast<S>(value), detail::returned<S>(gradient));
   }
 }
-/// The derivatives of f in all of x, where f returns one number.
+/// Returns the derivatives of f with respect to all of x, where f returns one number.
 template <Mode mode = Mode::reverse, class F, class X> auto gradient(const F& f, const X& x) {
   return value_and_gradient<mode>(f, x).second;
 }
 
-/// f(x) and its derivative in the direction dx, which has the type of x.
+/// Returns f(x) and its derivative in the direction dx, which has the type of x.
 template <class F, class X> [[gnu::flatten]] auto jvp(const F& f, const X& x, const X& dx) {
   using S = detail::Number<X>;
   using V = detail::LaneIn<X>;
@@ -169,7 +169,8 @@ template <class F, class X> [[gnu::flatten]] auto jvp(const F& f, const X& x, co
 /// The derivative of f, a function of one number that returns a number or an array.
 template <class F, class S> auto derivative(const F& f, const S& x) { return jvp(f, x, S(1)).second; }
 
-/// The derivatives of an array of numbers in an array of numbers: element [k][i] is that of result k in x[i].
+/// The Jacobian of a function from an array to an array: element [k][i] is the derivative of result k with
+/// respect to x[i].
 template <Mode mode = Mode::forward, class F, class S, std::size_t n>
 auto jacobian(const F& f, const std::array<S, n>& x) {
   using X = std::array<S, n>;
@@ -191,7 +192,7 @@ auto jacobian(const F& f, const std::array<S, n>& x) {
     return rows;
   }
 }
-/// The second derivatives of f, which returns one number: forward over reverse mode.
+/// The second derivatives of f, which returns one number, by forward over reverse mode.
 template <class F, class S, std::size_t n> auto hessian(const F& f, const std::array<S, n>& x) {
   return jacobian([&f](const auto& z) { return gradient(f, z); }, x);
 }

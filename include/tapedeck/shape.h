@@ -24,7 +24,7 @@ class Shape {
       push_back(d);
   }
 
-  /// The number of dimensions; one extent, unchecked; all of them.
+  /// The number of dimensions; one extent, unchecked; all extents.
   constexpr int ndim() const { return ndim_; }
   constexpr std::int64_t operator[](int axis) const { return dims_[axis]; }
   constexpr std::span<const std::int64_t> dims() const { return {dims_, static_cast<std::size_t>(ndim_)}; }
@@ -56,7 +56,7 @@ class Shape {
       if (a.dims_[i] != b.dims_[i]) return false;
     return true;
   }
-  /// As to_string.
+  /// Prints the result of to_string.
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
  private:
@@ -78,7 +78,7 @@ struct Spec {
   /// Number of elements times element size. Throws ShapeError if it overflows.
   TAPEDECK_EXPORT std::int64_t nbytes() const;
   friend bool operator==(const Spec&, const Spec&) = default;
-  /// As to_string.
+  /// Prints the result of to_string.
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const Spec& spec);
 };
 

@@ -23,7 +23,7 @@ class LogValue {
   LogValue(const std::string& v) : value_(std::string_view(v)) {}
   LogValue(const char* v) : value_(std::string_view(v)) {}
 
-  /// As kept; a string is not copied.
+  /// The stored value; a string is not copied.
   const std::variant<bool, std::int64_t, std::uint64_t, double, std::string_view>& value() const {
     return value_;
   }
@@ -42,8 +42,8 @@ struct LogField {
 class TAPEDECK_EXPORT TrainingLog {
  public:
   /// Creates the folder when needed, and removes an incomplete last line left by a killed process. Throws
-  /// FileError if the file cannot be opened, and, before anything is changed, where its last line does not
-  /// begin as that of a log.
+  /// FileError if the file cannot be opened, and, before anything is changed, if its last line does not begin
+  /// like a line of a log.
   explicit TrainingLog(std::string path);
   ~TrainingLog();
   TrainingLog(const TrainingLog&) = delete;
@@ -51,16 +51,16 @@ class TAPEDECK_EXPORT TrainingLog {
 
   /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, since JSON cannot
   /// represent them; invalid UTF-8 bytes become U+FFFD. Throws ArgumentError, and writes nothing, for two
-  /// fields of one name, and FileError if the line cannot be written; a part of it that is in the file is
-  /// removed by the next write.
+  /// fields of one name, and FileError if the line cannot be written; the next write removes an incomplete
+  /// line from the file.
   void write(std::span<const LogField> fields);
   void write(std::initializer_list<LogField> fields) { write(std::span(fields.begin(), fields.size())); }
 
   /// Bytes in the file, in complete lines. Throws FileError if the file cannot be read.
   std::int64_t size() const;
-  /// Keeps the first `size` bytes and removes the lines after them, which a run that goes on from a
-  /// checkpoint writes again. Throws ArgumentError unless they are there and end with a line, and FileError
-  /// if the file cannot be read or shortened.
+  /// Keeps the first `size` bytes and removes the lines after them, which a run that resumes from a
+  /// checkpoint writes again. Throws ArgumentError unless the file has that many bytes and they end with a
+  /// complete line, and FileError if the file cannot be read or shortened.
   void truncate(std::int64_t size);
 
  private:
@@ -68,7 +68,7 @@ class TAPEDECK_EXPORT TrainingLog {
 
   std::string path_;
   int file_;
-  bool broken_ = false;   // the file ends with a part of a line
+  bool broken_ = false;   // the file ends with an incomplete line
 };
 
 }   // namespace tapedeck
