@@ -1,5 +1,5 @@
-// Convolutional layers over N spatial axes: sequences, images and volumes. Variables are made as those of
-// Dense. The library has the layers for N of 1 to 3.
+// Convolutional layers over N spatial axes: sequences, images and volumes. Variables are initialized like
+// those of Dense. The library provides the layers for N from 1 to 3.
 #pragma once
 #include <array>
 
@@ -9,7 +9,7 @@
 
 namespace tapedeck::nn {
 
-/// Options of nn::Conv: those of its op, then those of its variables, as of LayerOptions.
+/// Options of nn::Conv: the options of its op, then the options of its variables, as in LayerOptions.
 template <int N> struct ConvLayerOptions {
   ExtentsOf<N> strides = 1, dilation = 1;
   PaddingOf<N> padding = Padding::valid;
@@ -20,7 +20,7 @@ template <int N> struct ConvLayerOptions {
   Initializer kernel = {}, bias = {};
   DType dtype = default_dtype();
 };
-/// conv1d, conv2d or conv3d of x [..., spatial extents, inputs], plus a bias. Throws what the op does.
+/// conv1d, conv2d or conv3d of x [..., spatial extents, inputs], plus a bias. Throws what the op throws.
 template <int N> struct TAPEDECK_EXPORT Conv {
   std::int64_t inputs, outputs;
   ConvOptions<N> window;
@@ -31,17 +31,17 @@ template <int N> struct TAPEDECK_EXPORT Conv {
   Conv(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> kernel_size, random::Key key,
        const ConvLayerOptions<N>& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class V> void for_each_member(const V& visit) { visit("kernel", kernel), visit("bias", bias); }
 };
 
-/// Options of nn::ConvTranspose, in the same order.
+/// Options of nn::ConvTranspose, in the order of ConvLayerOptions.
 template <int N> struct ConvTransposeLayerOptions {
   ExtentsOf<N> strides = 1, dilation = 1;
   PaddingOf<N> padding = Padding::valid;
-  ExtentsOf<N> size = 0;   // of the result; 0: the smallest
+  ExtentsOf<N> size = 0;   // extents of the result; 0: the smallest
   std::int64_t groups = 1;
   Layout layout = Layout::nhwc;
   bool use_bias = true;
@@ -49,8 +49,8 @@ template <int N> struct ConvTransposeLayerOptions {
   Initializer kernel = {}, bias = {};
   DType dtype = default_dtype();
 };
-/// conv2d_transpose or conv3d_transpose of x [..., spatial extents, inputs], plus a bias; of a sequence
-/// conv2d_transpose, as of an image of one row. Throws what the op does.
+/// conv2d_transpose or conv3d_transpose of x [..., spatial extents, inputs], plus a bias. For a sequence,
+/// conv2d_transpose of an image with one row. Throws what the op throws.
 template <int N> struct TAPEDECK_EXPORT ConvTranspose {
   std::int64_t inputs, outputs;
   ConvTransposeOptions<N> window;
@@ -61,13 +61,13 @@ template <int N> struct TAPEDECK_EXPORT ConvTranspose {
   ConvTranspose(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> kernel_size, random::Key key,
                 const ConvTransposeLayerOptions<N>& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class V> void for_each_member(const V& visit) { visit("kernel", kernel), visit("bias", bias); }
 };
 
-/// The layers of sequences, images and volumes, and their options.
+/// The layers for sequences, images and volumes, and their options.
 using Conv1d = Conv<1>;
 using Conv2d = Conv<2>;
 using Conv3d = Conv<3>;

@@ -1,5 +1,5 @@
 // Dense layers and embeddings. A layer is a struct with its sizes and variables, which copies share. The key
-// is for the first values of its variables.
+// determines the initial values of its variables.
 #pragma once
 #include "tapedeck/nn/new_variables.h"
 
@@ -14,7 +14,7 @@ struct TAPEDECK_EXPORT Dense {
   /// Throws ArgumentError for sizes below 1.
   Dense(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const LayerOptions& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -22,11 +22,11 @@ struct TAPEDECK_EXPORT Dense {
   }
 };
 
-/// Rows of a table: ids, i32 or i64 of any shape, give [..., outputs]. The gradient of the table is sparse
-/// (IndexedSlices). Throws ShapeError for ids that are not in 0 ≤ id < count.
+/// Looks up rows of a table: for ids, i32 or i64 of any shape [...], the result is [..., outputs]. The
+/// gradient of the table is sparse (IndexedSlices). Throws ShapeError unless 0 ≤ id < count.
 struct TAPEDECK_EXPORT Embedding {
   std::int64_t count, outputs;
-  Variable table;   // [count, outputs]; options.kernel makes it
+  Variable table;   // [count, outputs]; initialized by options.kernel
 
   /// Throws ArgumentError for sizes below 1.
   Embedding(std::int64_t count_, std::int64_t outputs_, random::Key key, const LayerOptions& options = {});

@@ -5,12 +5,12 @@
 
 namespace tapedeck::nn {
 
-/// In training, tapedeck::dropout with the key of the run, which throws ArgumentError without a key and
-/// unless 0 ≤ rate < 1; else x.
+/// In training, applies tapedeck::dropout with the key of the run, and throws ArgumentError without a key or
+/// unless 0 ≤ rate < 1. Otherwise returns x.
 struct Dropout {
   double rate = 0.5;
 
-  /// The result for x.
+  /// Applies the layer to x.
   TAPEDECK_EXPORT Tensor operator()(const Tensor& x, Run run = {}) const;
 };
 

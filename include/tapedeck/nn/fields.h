@@ -11,7 +11,7 @@ namespace tapedeck::nn::detail {
 
 inline constexpr std::size_t kMaxFields = 32;
 
-// Nothing here is ever defined or called; it is only asked for types and names.
+// These functions are never defined or called; only their types and names are used.
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
@@ -27,7 +27,8 @@ template <std::size_t, class T> using Any = AnyMember<T>;
 template <class T, std::size_t... I> constexpr bool is_made_of(std::index_sequence<I...>) {
   return requires { T{Any<I, T>{}...}; };
 }
-/// How many members T has: the largest number of initializers that it takes, up to one more than kMaxFields.
+/// The number of members of T: the largest number of initializers that T accepts, up to one more than
+/// kMaxFields.
 template <class T, std::size_t N = kMaxFields + 1> consteval std::size_t field_count() {
   if constexpr (N == 0 || is_made_of<T>(std::make_index_sequence<N>{}))
     return N;
@@ -164,8 +165,8 @@ template <class T> constexpr auto fields_of(T& x) {
   }
 }
 
-/// A T that is never made, and a pointer to a part of it as a template argument, which the compiler spells
-/// out.
+/// Undefined object of type T. Only the name of a pointer to a member is used, which the compiler spells out
+/// as a template argument in __PRETTY_FUNCTION__.
 template <class T> struct Holder { T value; };
 template <class P> struct PointerTo { P p; };
 template <class P> PointerTo(P) -> PointerTo<P>;
@@ -193,9 +194,10 @@ template <class T, std::size_t I> consteval std::string_view field_name() {
 #pragma clang diagnostic pop
 #endif
 
-/// The name of an instance of a template that is known by another: "Conv2d" of Conv<2>.
+/// The name of a template instance that has an alias: "Conv2d" for Conv<2>.
 template <class T> inline constexpr std::string_view given_name = {};
-/// The name of a type without namespaces and template arguments: "Dense"; "lambda" or "function" for these.
+/// The name of a type without namespaces and template arguments: "Dense"; "lambda" or "function" for lambdas
+/// and functions.
 template <class T> consteval std::string_view type_name() {
   if (!given_name<std::remove_const_t<T>>.empty()) return given_name<std::remove_const_t<T>>;
   std::string_view text = __PRETTY_FUNCTION__;   // "… [with T = a::b::Name<…>; …]" or "… [T = a::b::Name<…>]"

@@ -1,4 +1,4 @@
-// What new variables begin with.
+// Initial values of variables.
 #pragma once
 #include <functional>
 
@@ -7,38 +7,38 @@
 
 namespace tapedeck::nn {
 
-/// Makes the first value of a variable, from its shape and a key that no other variable has. For layers of
-/// f16 and bf16 the dtype is f32, and what it gives is rounded.
+/// Computes the initial value of a variable from its shape and a key that no other variable has. For layers
+/// of f16 and bf16 the dtype is f32, and the result is rounded.
 using Initializer = std::function<Tensor(const Shape& shape, random::Key key, DType dtype)>;
 
-/// Whose defaults layers begin with, where nothing else is given. keras: kernels are Glorot uniform,
-/// recurrent ones orthogonal, embeddings uniform in ±0.05, biases zero. pytorch: kernels and biases are
-/// uniform in ±1/√fan_in, recurrent ones in ±1/√units, embeddings standard normal; the projections of
+/// The library whose default initializers layers use. keras: kernels are Glorot uniform, recurrent kernels
+/// orthogonal, embeddings uniform in ±0.05, biases zero. pytorch: kernels and biases are uniform in
+/// ±1/√fan_in, recurrent kernels and biases in ±1/√units, embeddings standard normal; the projections of
 /// attention are Glorot uniform with zero biases.
 enum class Defaults : std::uint8_t { keras, pytorch };
 
-/// What most layers may be told about their variables.
+/// Options of most layers, concerning their variables.
 struct LayerOptions {
   bool use_bias = true;
   Defaults defaults = Defaults::keras;
-  Initializer kernel = {}, bias = {};   // empty: those of the defaults
+  Initializer kernel = {}, bias = {};   // empty: the initializers of the defaults
   DType dtype = default_dtype();
 };
 
-/// The initializers. Those that speak of fans count the inputs and outputs of one unit: of a kernel [window
-/// extents..., in, out], fan_in is the window's size times in, fan_out its size times out; of a vector [n]
-/// both are n. All but constant throw ArgumentError for numbers that are not finite, uniform unless low <
-/// high, and normal ones for a negative deviation.
+/// The initializers. fan_in and fan_out count the inputs and outputs of one unit: for a kernel [window
+/// extents..., in, out], fan_in is the size of the window times in, and fan_out its size times out; for a
+/// vector [n], both are n. All but constant throw ArgumentError for numbers that are not finite, uniform also
+/// unless low < high, and the normal ones for a negative deviation.
 namespace initializers {
 
-/// The same number everywhere.
+/// Initialize every element with the same number.
 TAPEDECK_EXPORT Initializer zeros();
 TAPEDECK_EXPORT Initializer ones();
 TAPEDECK_EXPORT Initializer constant(double value);
-/// In [low, high).
+/// Uniform in [low, high).
 TAPEDECK_EXPORT Initializer uniform(double low = -0.05, double high = 0.05);
-/// Of this mean and standard deviation; truncated: none is more than two deviations from the mean, by which
-/// those that are left have 0.88 of the deviation.
+/// Normal with this mean and standard deviation. If truncated, no value is more than two deviations from the
+/// mean, so that the actual standard deviation is 0.88 of the given one.
 TAPEDECK_EXPORT Initializer normal(double deviation = 0.05, double mean = 0);
 TAPEDECK_EXPORT Initializer truncated_normal(double deviation = 0.05, double mean = 0);
 
@@ -54,11 +54,11 @@ TAPEDECK_EXPORT Initializer he_normal();
 TAPEDECK_EXPORT Initializer lecun_uniform();
 TAPEDECK_EXPORT Initializer lecun_normal();
 
-/// Orthonormal columns, or rows where there are fewer of these, of a random rotation, times gain: all axes
-/// but the last are one. Saxe, McClelland and Ganguli 2014. Throws ShapeError below rank 2.
+/// A random matrix with orthonormal columns, or orthonormal rows if there are fewer rows, times gain. All
+/// axes but the last count as rows. Saxe, McClelland and Ganguli 2014. Throws ShapeError below rank 2.
 TAPEDECK_EXPORT Initializer orthogonal(double gain = 1);
-/// The identity, times gain, and zeros in what is left of a matrix that is not square. Throws ShapeError
-/// unless the rank is 2.
+/// The identity matrix times gain, padded with zeros if the matrix is not square. Throws ShapeError unless
+/// the rank is 2.
 TAPEDECK_EXPORT Initializer identity(double gain = 1);
 
 }   // namespace initializers

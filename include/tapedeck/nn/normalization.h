@@ -20,7 +20,7 @@ struct TAPEDECK_EXPORT LayerNorm {
   /// unless the dtype is floating-point.
   explicit LayerNorm(std::int64_t size_, const LayerNormOptions& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -44,7 +44,7 @@ struct TAPEDECK_EXPORT RMSNorm {
   /// unless the dtype is floating-point.
   explicit RMSNorm(std::int64_t size_, const RMSNormOptions& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) { visit("scale", scale); }
@@ -65,7 +65,7 @@ struct TAPEDECK_EXPORT GroupNorm {
   /// Throws ArgumentError unless groups divides channels, and what LayerNorm throws.
   GroupNorm(std::int64_t groups_, std::int64_t channels_, const GroupNormOptions& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -75,27 +75,29 @@ struct TAPEDECK_EXPORT GroupNorm {
 
 /// Options of BatchNorm.
 struct BatchNormOptions {
-  /// Of the running mean and variance, which after n steps still hold momentumⁿ of their first values: 12 %
-  /// after 20 steps of 0.9, which is PyTorch's 0.1; 37 % after 100 of Keras's 0.99.
+  /// The momentum of the running mean and variance. After n steps, momentumⁿ of their initial values remains:
+  /// 12 % after 20 steps with 0.9, which corresponds to PyTorch's 0.1; 37 % after 100 steps with Keras's
+  /// 0.99.
   double momentum = 0.9;
   double epsilon = 1e-5;
   DType dtype = default_dtype();
 };
-/// In training, batch_norm over all axes but the last of x [..., channels], and one step of the running mean
-/// and variance: running = momentum · running + (1 - momentum) · the batch's, whose variance is divided by n
-/// - 1; a batch of one element for each channel, which has none, leaves them as they are, with a warning.
-/// Else batch_norm_inference with these. A replica normalizes by its own part of the batch; the running mean
-/// and variance are those of all parts, so that all replicas must call the layer in training.
+/// In training, applies batch_norm over all axes but the last of x [..., channels], and updates the running
+/// mean and variance: running = momentum · running + (1 - momentum) · batch, where the variance of the batch
+/// is computed with the divisor n - 1. A batch with one element per channel, for which this variance is
+/// undefined, leaves them unchanged, with a warning. Otherwise applies batch_norm_inference with the running
+/// mean and variance. A replica normalizes by its own part of the batch, but the running mean and variance
+/// include all parts, so that all replicas must call the layer in training.
 struct TAPEDECK_EXPORT BatchNorm {
   std::int64_t channels;
   double momentum, epsilon;
   Variable scale, offset;    // [channels]
-  Variable mean, variance;   // running, not trainable; of f32 in a layer of f16 or bf16
+  Variable mean, variance;   // running, not trainable; f32 in a layer of f16 or bf16
 
   /// Throws ArgumentError for a momentum that is not from 0 to 1, and what LayerNorm throws.
   explicit BatchNorm(std::int64_t channels_, const BatchNormOptions& options = {});
 
-  /// The result for x.
+  /// Applies the layer to x.
   Tensor operator()(const Tensor& x, Run run = {}) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {

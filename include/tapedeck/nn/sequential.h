@@ -1,6 +1,6 @@
-// Layers one after another, and around a shortcut. Any layer fits: what is called with a tensor, or with a
-// tensor and a Run, and returns what converts to a Tensor, such as Dense, relu, a lambda, a struct of one's
-// own.
+// Layers in sequence, and residual layers. A layer is anything that can be called with a tensor, or with a
+// tensor and a Run, and returns a type that converts to Tensor, such as Dense, relu, a lambda or a
+// user-defined struct.
 #pragma once
 #include <memory>
 #include <type_traits>
@@ -21,11 +21,12 @@ concept TakesRun = std::is_invocable_r_v<Tensor, const L&, const Tensor&, Run>;
 template <class L>
 concept LayerLike = TakesRun<L> || std::is_invocable_r_v<Tensor, const L&, const Tensor&>;
 
-/// A layer, or what is taken for one: a number, or what a tensor can be given to, but not where it is const.
+/// A layer, or an argument mistaken for one: a number, or a callable that accepts a tensor only if it is not
+/// const.
 template <class L>
 concept LayerOrMistake = LayerLike<L> || std::is_arithmetic_v<L> || std::is_invocable_v<L&, const Tensor&>;
 
-/// Such an op in the form that is its default.
+/// gelu in its exact form, as a layer.
 struct ExactForm {
   Tensor (*op)(Operand, Gelu);
 
@@ -35,7 +36,7 @@ struct ExactForm {
 
 }   // namespace detail
 
-/// A layer of any type. Copies are of the layer, and share its variables.
+/// A layer of any type. Copying copies the layer; the copy shares its variables.
 class Layer {
  public:
   template <class L>
@@ -47,7 +48,7 @@ class Layer {
                   "operator()(const Tensor& x) const");
     if constexpr (detail::LayerLike<Own>) layer_ = std::make_unique<Of<Own>>(std::forward<L>(layer));
   }
-  /// An op that is overloaded, such as td::relu beside map.h, and td::gelu in its exact form.
+  /// An overloaded op, such as td::relu if map.h is included, and td::gelu in its exact form.
   Layer(Tensor (*op)(Operand)) : layer_(std::make_unique<Of<Tensor (*)(Operand)>>(op)) {}
   Layer(Tensor (*op)(Operand, Gelu)) : Layer(detail::ExactForm{op}) {}
   Layer(const Layer& o) : layer_(o.layer_->copy()) {}
@@ -57,7 +58,7 @@ class Layer {
     return *this;
   }
 
-  /// Calls it; layers that take no Run go without.
+  /// Calls the layer, with the Run if the layer accepts one.
   Tensor operator()(const Tensor& x, Run run = {}) const { return layer_->call(x, run); }
   /// The variables have the names that they have in the layer.
   template <class V> void for_each_member(const V& visit) {
@@ -89,9 +90,8 @@ class Layer {
 };
 
 /// Each layer is called with the result of the one before; the i-th with run.split(i). Its variables are
-/// named "0/kernel", "1/…", and an error says the path of the layer that it is from.
-/// Inside of a struct, list layers of one's own by a lambda, as g++ 12 does not compile temporaries of
-/// aggregates there:
+/// named "0/kernel", "1/…", and error messages contain the path of the layer. Within a struct, create
+/// user-defined layers by a lambda, since g++ 12 does not compile temporaries of aggregates there:
 ///   nn::Sequential blocks = nn::repeat(6, [this](std::uint64_t i) { return Block{key.split(i), width}; });
 class TAPEDECK_EXPORT Sequential {
  public:
@@ -99,14 +99,14 @@ class TAPEDECK_EXPORT Sequential {
   Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
   explicit Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {}
 
-  /// Adds one at the end.
+  /// Appends a layer.
   void push_back(Layer layer) { layers_.push_back(std::move(layer)); }
-  /// How many there are.
+  /// The number of layers.
   std::size_t size() const { return layers_.size(); }
-  /// One of them, unchecked.
+  /// The i-th layer, unchecked.
   const Layer& operator[](std::size_t i) const { return layers_[i]; }
 
-  /// The result of the last one.
+  /// The result of the last layer.
   Tensor operator()(const Tensor& x, Run run = {}) const;
   /// Visits the variables: see variables.h.
   template <class V> void for_each_member(const V& visit) {
@@ -118,7 +118,7 @@ class TAPEDECK_EXPORT Sequential {
   std::vector<Layer> layers_;
 };
 
-/// n layers: make_layer(0), make_layer(1), …
+/// A Sequential of n layers: make_layer(0), make_layer(1), …
 template <class F> Sequential repeat(std::uint64_t n, const F& make_layer) {
   std::vector<Layer> layers;
   for (std::uint64_t i = 0; i < n; ++i)
@@ -126,11 +126,11 @@ template <class F> Sequential repeat(std::uint64_t n, const F& make_layer) {
   return Sequential(std::move(layers));
 }
 
-/// x plus what the layer makes of it.
+/// x + layer(x).
 struct Residual {
   Layer layer;
 
-  /// The sum.
+  /// Applies the layer to x, and adds x.
   TAPEDECK_EXPORT Tensor operator()(const Tensor& x, Run run = {}) const;
   /// The variables have the names that they have in the layer.
   template <class V> void for_each_member(const V& visit) { visit("", layer); }

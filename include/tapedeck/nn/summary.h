@@ -10,17 +10,17 @@ namespace tapedeck::nn {
 
 namespace detail {
 
-/// Walks a network and calls it. `input` describes what it is called with.
+/// Walks a network and calls it. `input` describes the input of the call.
 TAPEDECK_EXPORT std::string summary_of(std::string_view type, const std::function<void(const Visit&)>& walk,
                                        const std::function<Tensor()>& call, const std::string& input);
 TAPEDECK_EXPORT std::string description_of(const Tensor& x);
 
 }   // namespace detail
 
-/// A table of the layers: names and types, what each returns for this input, where it is a layer of tapedeck
-/// or of a Sequential, and how many numbers its variables hold; then the sums, and how many of the numbers
-/// are trainable. Calls the network once, without a tape. Variables that several layers share count once in
-/// the sums. An error says the path of the layer that it is from.
+/// Returns a table of the layers: name, type, the spec of its result for this input, if it is a layer of
+/// tapedeck or of a Sequential, and the number of elements of its variables; then the totals, and the number
+/// of trainable elements. Calls the network once, without a tape. Variables that several layers share count
+/// once in the totals. Error messages contain the path of the layer.
 template <class Network> std::string summary(const Network& network, const Tensor& input) {
   return detail::summary_of(
       detail::type_name<Network>(),

@@ -3,7 +3,7 @@
 //   template <class Visit> void for_each_member(Visit visit) { visit("hidden", hidden_); … }
 // where an only member with the name "" takes the place of the class, as the layer in nn::Residual does.
 // Members may be variables, layers, and vectors, std::arrays, maps by name, tuples, variants, optionals and
-// smart pointers of these. Other members are passed over. An aggregate may not have base classes or C arrays.
+// smart pointers of these. Other members are ignored. An aggregate may not have base classes or C arrays.
 #pragma once
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ namespace tapedeck::nn {
 
 namespace detail {
 
-/// Collects variables, each once, under the first of its names.
+/// Collects variables, each once, under its first name.
 class TAPEDECK_EXPORT Collector {
  public:
   explicit Collector(std::string_view pattern);
@@ -33,7 +33,7 @@ class TAPEDECK_EXPORT Collector {
   std::unique_ptr<State> state_;
 };
 
-/// Makes the variables of a copy its own.
+/// Replaces the variables of a copied network by new ones.
 class TAPEDECK_EXPORT Copier {
  public:
   Copier();
@@ -41,10 +41,10 @@ class TAPEDECK_EXPORT Copier {
   Copier(const Copier&) = delete;
   Copier& operator=(const Copier&) = delete;
 
-  /// note() is called for each node of the original, then replace() for each of the copy. A variable becomes
-  /// a new one with its value and options, the same for the same one; a std::shared_ptr points to a copy, the
-  /// same for the same address. Throws ArgumentError, and leaves the original as it is, where the copy has
-  /// not all of its members for itself.
+  /// note() is called for each node of the original, then replace() for each node of the copy. Each distinct
+  /// variable is replaced by one new variable with its value and options, and each distinct object of a
+  /// std::shared_ptr by one copy. Throws ArgumentError, without changing the original, if the copy still
+  /// shares members with it.
   void note(const Node& node);
   void replace(const Node& node);
 
@@ -67,21 +67,22 @@ std::vector<NamedVariable> variables(const Network& network, std::string_view pa
   detail::walk(const_cast<Network&>(network), {}, [&](const detail::Node& node) { found.add(node); });
   return found.take();
 }
-/// Without names, those that are trainable: what optimizers and tapes take.
+/// The trainable ones of the variables, without names, as optimizers and tapes accept them.
 TAPEDECK_EXPORT std::vector<Variable> trainable(const std::vector<NamedVariable>& variables);
 template <class Network> std::vector<Variable> trainable_variables(const Network& network) {
   return trainable(variables(network));
 }
-/// Whether a variable is among these, as transforms::weight_decay asks: weight_decay(1e-4,
+/// Returns a predicate that is true for these variables, for transforms::weight_decay: weight_decay(1e-4,
 /// nn::among(nn::variables(network, "*/kernel"))).
 TAPEDECK_EXPORT std::function<bool(const Variable&)> among(std::vector<NamedVariable> variables);
-/// How many numbers they hold.
+/// The total number of elements of the variables.
 TAPEDECK_EXPORT std::int64_t element_count(const std::vector<NamedVariable>& variables);
 
-/// A copy with variables of its own, which begin with the present values. The copies that the language makes
-/// share their variables, and what a std::shared_ptr points to. What members shared they share in the copy.
-/// Throws ArgumentError where a member refers to a layer of the original in another way: by a
-/// std::shared_ptr to a base class or to what has no copies, or by another pointer that copies share.
+/// Returns a copy with its own variables, whose initial values are the current values of the originals. By
+/// contrast, copy constructors share variables and the objects of a std::shared_ptr. Objects shared between
+/// members are also shared between the members of the copy. Throws ArgumentError if a member refers to a
+/// layer of the original in another way: by a std::shared_ptr to a base class or to a type that cannot be
+/// copied, or by another pointer that copies share.
 template <class Network> Network copy(const Network& network) {
   Network result = network;
   detail::Copier copier;

@@ -1,4 +1,5 @@
-// How networks are walked: every member of a struct, and what is in its lists, down to the variables.
+// Traversal of networks: visits every member of a struct, and the elements of its lists, down to the
+// variables.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,17 +16,17 @@ namespace tapedeck::nn::detail {
 class SharedMember {
  public:
   virtual ~SharedMember() = default;
-  /// A copy of what it points to; null where its type has no copies, or is a base class.
+  /// A copy of its object; null if the type cannot be copied, or is a base class.
   virtual std::shared_ptr<void> copy() const = 0;
   virtual void point_to(const std::shared_ptr<void>& other) const = 0;
 };
 
-/// What a walk meets: a struct, before its members, a variable, or a std::shared_ptr, before what it points
-/// to.
+/// A node of a walk: a struct, visited before its members; a variable; or a std::shared_ptr, visited before
+/// its object.
 struct Node {
   const std::string& path;   // "encoder/0/attention"; "" for the network itself
   std::string_view type;     // "Dense"; "" for a variable and a pointer
-  const void* address;       // of what a pointer points to
+  const void* address;       // for a pointer, the address of its object
   Variable* variable;        // null for anything else
   const SharedMember* shared = nullptr;
 };
@@ -69,29 +70,30 @@ concept MapEntry = requires(T& x) {
   { x.first } -> std::convertible_to<std::string_view>;
   x.second;
 };
-/// Called as a layer is, but its members cannot be seen: a class with a constructor or private members.
+/// A class that can be called like a layer, but whose members are not accessible: it has a constructor or
+/// private members.
 template <class T>
 concept ClosedLayer = std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> &&
                       (std::invocable<T&, const Tensor&> || std::invocable<T&, const Tensor&, const Run&>);
 
-/// The class that a member function is of.
+/// The class of a member function.
 template <class R, class C, class... X> C class_of(R (C::*)(X...));
 template <class R, class C, class... X> C class_of(R (C::*)(X...) const);
 struct AnyVisit {
   template <class M> void operator()(std::string_view, M&) const {}
 };
-/// Visited as its base class visits itself, although it has more members.
+/// A class that inherits for_each_member from its base class, which omits its own members.
 template <class T>
 concept VisitedAsBase = requires {
   requires sizeof(T) > sizeof(class_of(&T::template for_each_member<AnyVisit>));
 };
 
-/// Converts to the base classes of T, which an aggregate's first initializer makes, and to nothing else.
+/// Converts only to the base classes of T, which the first initializer of an aggregate initializes.
 template <class T> struct AnyBase {
   template <class B>
   requires(!std::same_as<B, T> && std::is_base_of_v<B, T>) operator B() const;
 };
-struct NoBase {};   // for first members that take anything
+struct NoBase {};   // for first members that accept any type
 template <class T, class First>
 concept BeginsWith = requires(First first) {
   T{first};
@@ -101,7 +103,7 @@ concept HasBase = BeginsWith<T, AnyBase<T>> && !BeginsWith<T, NoBase>;
 
 template <class T> void walk(T& x, const std::string& path, const Visit& visit);
 
-/// What a pointer points to, while it is walked. Throws ArgumentError where that is walked already.
+/// Marks the object of a pointer during its walk. Throws ArgumentError if the object is already being walked.
 class TAPEDECK_EXPORT Pointee {
  public:
   Pointee(const void* address, std::string_view type, const std::string& path);
@@ -119,7 +121,8 @@ template <class T> void walk_pointee(T& x, const std::string& path, const Visit&
   walk(x, path, visit);
 }
 
-/// In a handler: an error from a layer of the network that is walked says the layer's path from then on.
+/// To be called in a catch handler: adds the path of the layer to the message of an error that a layer of
+/// this network has thrown.
 TAPEDECK_EXPORT void name_failing_layer(const std::function<void(const Visit&)>& walk);
 
 template <class T> class SharedMemberOf final : public SharedMember {
@@ -161,7 +164,7 @@ template <class T> void walk_fields(T& x, const std::string& path, const Visit& 
   (std::make_index_sequence<field_count<T>()>{});
 }
 
-/// Visits x and everything in it. What cannot hold variables, such as numbers, is passed over.
+/// Visits x and everything in it. Types that cannot contain variables, such as numbers, are ignored.
 template <class T> void walk(T& x, const std::string& path, const Visit& visit) {
   using Mutable = std::remove_const_t<T>;
   if constexpr (std::same_as<const Variable, T>) {
@@ -198,7 +201,7 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
   } else if constexpr (ListOfMembers<T>) {
     walk_list(x, path, visit);
   } else if constexpr (is_shared_ptr<T>) {
-    if constexpr (!std::is_const_v<typename T::element_type>)   // else of something that others own
+    if constexpr (!std::is_const_v<typename T::element_type>)   // a const object is owned by others
       if (x) {
         const SharedMemberOf shared(x);
         visit({path, {}, x.get(), nullptr, &shared});
@@ -238,7 +241,7 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
   }
 }
 
-/// f(), which calls the network: errors from its layers say their paths.
+/// Calls f, which calls the network; errors of its layers contain their paths.
 template <class Network, class F> auto in_network(const Network& network, const F& f) {
   try {
     return f();
