@@ -1,4 +1,4 @@
-// Adjoint numbers: values that note on a tape how they were computed, for derivatives in reverse mode.
+// Adjoint numbers: values that record on a tape how they were computed, for derivatives in reverse mode.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -9,10 +9,10 @@
 namespace tapedeck {
 namespace detail {
 
-/// The cotangent of what no result was computed from. That of single numbers is -0, which differs from a sum
-/// that is 0.
+/// The cotangent of a number on which no result depends. For single numbers it is -0, which is distinct from
+/// a sum that is 0.
 template <class V> V nothing() { return constant<V>(kIsSingle<V> ? -0.0 : 0.0); }
-/// Whether a cotangent passes nothing on, not even where its derivative in turn is asked for.
+/// Whether a cotangent contributes nothing to operands, not even to higher derivatives.
 template <class T> bool is_nothing(const Scalar<T>& x) { return x.value == 0 && std::signbit(x.value); }
 template <class T, class A> bool is_nothing(const xsimd::batch<T, A>&) { return false; }
 template <class V, int N, class Tag> bool is_nothing(const DualNumber<V, N, Tag>& x) {
@@ -22,7 +22,7 @@ template <class V, class Tag> bool is_nothing(const AdjointNumber<V, Tag>& x) {
   return x.constant() && is_nothing(x.value);
 }
 
-/// cotangent · partial, and 0 where the cotangent is, even if the partial is infinite.
+/// cotangent · partial, and 0 where the cotangent is 0, even if the partial is infinite.
 template <class V> V flow(const V& cotangent, const V& partial) {
   if constexpr (kIsBatch<V>) {
     const V zero(typename V::value_type(0));
@@ -40,8 +40,8 @@ template <class V> void add_flow(V& sum, const V& cotangent, const V& partial) {
 
 }   // namespace detail
 
-/// How adjoint numbers were computed, in order: for each its cotangent, and the partials by which it adds to
-/// those of its operands. It grows in chunks, which stay where they are and are used again.
+/// The computation of adjoint numbers, in order: for each number its cotangent, and the partials by which it
+/// contributes to the cotangents of its operands. Memory grows in chunks, which are not moved and are reused.
 template <class V> class NumberTape {
  public:
   struct Node {
@@ -56,34 +56,33 @@ template <class V> class NumberTape {
   NumberTape(const NumberTape&) = delete;
   NumberTape& operator=(const NumberTape&) = delete;
 
-  /// Forgets everything.
+  /// Discards all numbers.
   void restart() { use(0); }
-  /// Notes a number, whose cotangent begins as nothing.
+  /// Adds a number, whose cotangent is initially nothing().
   Node& add() {
     if (next_ == end_) [[unlikely]]
       grow();
     next_->cotangent = detail::nothing<V>();
     return *next_++;
   }
-  /// Makes all cotangents nothing again.
+  /// Resets all cotangents to nothing().
   void clear() {
     visit([](Node& node) { node.cotangent = detail::nothing<V>(); });
   }
-  /// Adds the cotangents to those of the operands, from the last number to the first. What no result was
-  /// computed from adds nothing, even where its derivative is infinite; 0 times infinity is NaN, as for
-  /// tangents. Batches, which note both sides of a choice, add nothing for 0.
+  /// Propagates the cotangents to the operands, from the last number to the first. Numbers on which no result
+  /// depends contribute nothing, even if their partials are infinite; otherwise 0 times infinity is NaN, as
+  /// for tangents. Batches, which record both sides of a choice, contribute nothing where the cotangent is 0.
   void sweep() {
     visit([](const Node& node) { pull_back(node); });
   }
 
  private:
-  // The first is part of the tape, and small enough for the stack; later ones double.
+  // The first chunk is part of the tape, and small enough for the stack; the sizes of later chunks double.
   static constexpr std::size_t kFirst = sizeof(Node) > 256 ? 16 : 4096 / sizeof(Node), kLargest = 1 << 14;
   static std::size_t size(std::size_t c) { return std::min(kFirst << c, std::max(kFirst, kLargest)); }
 
   using Chunks = std::vector<std::unique_ptr<Node[]>>;
-  // Chunks of a tape of this thread that is gone, unless it was very long: new memory costs more than a
-  // sweep.
+  // Chunks of a destroyed tape of this thread, unless it was very long: new memory costs more than a sweep.
   static constexpr std::size_t kSpare = 12;
   static Chunks& spare() {
     static thread_local Chunks chunks;
@@ -101,7 +100,7 @@ template <class V> class NumberTape {
     if (chunk_ == more_.size()) more_.push_back(std::make_unique_for_overwrite<Node[]>(size(chunk_ + 1)));
     use(chunk_ + 1);
   }
-  // From the last to the first.
+  // Calls f for the numbers from the last to the first.
   template <class F> void visit(const F& f) {
     Node* end = next_;
     for (std::size_t c = chunk_ + 1; c-- > 0;) {
@@ -116,7 +115,7 @@ template <class V> class NumberTape {
     if (node.of[1]) detail::add_flow(*node.of[1], node.cotangent, node.partial[1]);
   }
 
-  // Numbers are written before they are read, so the chunk begins as it is.
+  // Numbers are written before they are read, so the chunk is left uninitialized.
   union First {
     First() {}
     Node nodes[kFirst];
@@ -126,8 +125,8 @@ template <class V> class NumberTape {
   Node *next_ = first_.nodes, *end_ = first_.nodes + kFirst;
 };
 
-/// A value, and where its cotangent is: on the tape, or where the caller wants that of an input. A constant
-/// has none. The Tag is that of DualNumber.
+/// A value and the address of its cotangent: on the tape or, for an input, at an address of the caller. A
+/// constant has no cotangent. Tag is as in DualNumber.
 template <class V, class Tag> class AdjointNumber {
  public:
   using Value = V;
@@ -142,14 +141,14 @@ template <class V, class Tag> class AdjointNumber {
   /// An input.
   AdjointNumber(const V& v, Tape& tape, V& cotangent) : value(v), tape_(&tape), cotangent_(&cotangent) {}
 
-  /// Whether nothing asks for its derivative.
+  /// Whether it is a constant.
   bool constant() const { return !cotangent_; }
-  /// Adds to the cotangent.
+  /// Adds to the cotangent of this number.
   void seed(const V& cotangent) const {
     if (cotangent_) *cotangent_ = *cotangent_ + cotangent;
   }
 
-  /// As those of DualNumber.
+  /// As in DualNumber.
   template <class Partial> AdjointNumber unary(const V& y, const Partial& partial) const {
     if (!cotangent_) return AdjointNumber(y);
     return noted(y, detail::partial_at(partial, y, value));
@@ -181,7 +180,8 @@ template <class V, class Tag> class AdjointNumber {
   V value;
 
  private:
-  // y, whose derivative in *this is p. What changes as *this does shares its cotangent.
+  // Returns y, whose derivative with respect to *this is p. A single number with p = 1 shares the cotangent
+  // of *this.
   AdjointNumber noted(const V& y, const V& p) const {
     if constexpr (detail::kIsScalar<V>)
       if (p == 1) return {y, *tape_, *cotangent_};
@@ -202,7 +202,7 @@ template <class V, class Tag> class AdjointNumber {
   V* cotangent_ = nullptr;
 };
 
-/// One of a batch of elements.
+/// An adjoint number for a batch of elements.
 template <class T, class A> using Adjoint = AdjointNumber<xsimd::batch<T, A>>;
 template <class T, class A> using AdjointTape = NumberTape<xsimd::batch<T, A>>;
 

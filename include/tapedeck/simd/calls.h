@@ -1,4 +1,4 @@
-// Functions of SIMD batches in user programs that the library computes, and roundings.
+// Functions of SIMD batches in user programs that are implemented in the library, and rounding functions.
 #pragma once
 #include "tapedeck/simd/elementary.h"
 #include "tapedeck/simd/functions.h"
@@ -21,8 +21,8 @@ template <class B> B in_library(VectorFunction f, const B& x, const B& y) {
   return B::load_aligned(a);
 }
 
-/// f(x), which without SSE4.1 goes through integers: numbers that do not fit there are whole, NaN stays, and
-/// so does the sign, which integers do not have of zero.
+/// f(x), which without SSE4.1 is computed by conversion to integers. Numbers out of their range are integral
+/// already, NaN remains, and the sign is restored, since integers have no negative zero.
 template <class B, class F> B rounded(const B& x, F f) {
 #ifdef __SSE4_1__
   return f(x);

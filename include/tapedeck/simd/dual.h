@@ -1,23 +1,23 @@
-// Dual numbers: values with their tangents, which give derivatives in forward mode.
+// Dual numbers: values with their tangents, for derivatives in forward mode.
 #pragma once
 #include "tapedeck/simd/numbers.h"
 
 namespace tapedeck {
 
-/// A value with N tangents: none to compute values, one for a derivative in one direction, one for each input
-/// for all partial derivatives. Numbers of derivatives within each other differ in V or in the Tag, and do
-/// not mix by mistake.
+/// A value with N tangents: N is 0 to compute values only, 1 for a derivative in one direction, and the
+/// number of inputs for all partial derivatives. The numbers of nested derivatives differ in V or in Tag, so
+/// that they cannot be mixed by mistake.
 template <class V, int N, class Tag> struct DualNumber {
   using Value = V;
-  using Batch = V;   // where V is one
+  using Batch = V;   // if V is a batch
   using value_type = typename V::value_type;
   using Condition = typename detail::ConditionOf<V>::Type;
   using AllTangents = std::make_index_sequence<static_cast<std::size_t>(N)>;
 
   V value;
-  /// With N = 0 there is one that nothing uses.
+  /// With N = 0, there is one unused element.
   V tangent[N > 0 ? N : 1];   // NOLINT(bugprone-branch-clone): N may be 1
-  /// Bit i: tangent[i] may be other than 0. The compiler knows it where the loop is inlined.
+  /// Bit i: tangent[i] may be other than 0. A constant for the compiler if the loop is inlined.
   unsigned depends = 0;
 
   DualNumber() = default;
@@ -26,7 +26,7 @@ template <class V, int N, class Tag> struct DualNumber {
   requires detail::kIsConstant<C, DualNumber> DualNumber(const C& c) : value(detail::constant<V>(c)) {
     clear(AllTangents());
   }
-  // Member by member, so that the members stay in registers.
+  // Copies member by member, so that the members stay in registers.
   DualNumber(const DualNumber& o) { *this = o; }
   DualNumber& operator=(const DualNumber& o) {
     value = o.value;
@@ -55,8 +55,8 @@ template <class V, int N, class Tag> struct DualNumber {
     r.add(b, partial_b, value, b.value);
     return r;
   }
-  /// The value y with the tangents of *this where the condition holds, elsewhere those of b. They are
-  /// selected, not multiplied by 1 and 0, since what is not chosen may be infinite.
+  /// The value y with the tangents of *this where the condition is true, and of b elsewhere. They are
+  /// selected, not multiplied by 1 and 0, since tangents that are not chosen may be infinite.
   DualNumber chosen(const V& y, const Condition& condition, const DualNumber& b) const {
     DualNumber r(y);
     r.choose(condition, *this, b, AllTangents());
@@ -81,7 +81,7 @@ template <class V, int N, class Tag> struct DualNumber {
     }
   }
   template <std::size_t... I> void add_product(const DualNumber& x, const V& p, std::index_sequence<I...>) {
-    if constexpr (N == 1 && detail::kIsScalar<V>)   // whose branches cost more than a product
+    if constexpr (N == 1 && detail::kIsScalar<V>)   // a branch costs more than a product here
       tangent[0] += x.tangent[0] * p;
     else
       ((x.depends >> I & 1
@@ -97,8 +97,8 @@ template <class V, int N, class Tag> struct DualNumber {
   }
 };
 
-/// One of a batch of elements, which is what a user's map computes with. The instruction set A is part of the
-/// type, so one program can hold code for several of them.
+/// A dual number for a batch of elements, with which a user's map computes. The instruction set A is part of
+/// the type, so one program can hold code for several of them.
 template <class T, int N, class A> using Dual = DualNumber<xsimd::batch<T, A>, N>;
 
 }   // namespace tapedeck

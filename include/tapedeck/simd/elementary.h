@@ -1,6 +1,7 @@
-// Elementary functions of SIMD batches, for cases where those of xsimd 8.1 are slow, fail at the ends of the
-// range or are inaccurate near zeros. f32 and f64, within 3 ulp (tan: 5); NaN for NaN. The result of a lane
-// does not depend on the other lanes. Polynomials are minimax fits of the relative error.
+// Elementary functions of SIMD batches, for cases in which xsimd 8.1's functions are slow, fail at the ends
+// of the range or are inaccurate near zeros. f32 and f64, within 3 ulp (tan: 5); the result for NaN is NaN.
+// The result of a lane does not depend on the other lanes. Polynomials are minimax fits of the relative
+// error.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -19,7 +20,8 @@
 #endif
 
 #ifdef __aarch64__
-/// xsimd's own go by 32-bit ARM's estimates: a third of the results are off, and the root of infinity is NaN.
+/// xsimd's own functions use the estimates of 32-bit ARM: a third of the results are inaccurate, and the root
+/// of infinity is NaN.
 namespace xsimd::kernel {
 template <> inline batch<float, neon64> div(const batch<float, neon64>& a, const batch<float, neon64>& b,
                                             requires_arch<neon>) noexcept {
@@ -32,8 +34,8 @@ template <> inline batch<float, neon64> sqrt(const batch<float, neon64>& x, requ
 #endif
 
 #if XSIMD_WITH_AVX512F
-/// xsimd's own is 0 - x, which is +0 for both zeros. Here the sign bit is flipped, of NaN too, as with other
-/// instructions. Unary minus of batches comes here.
+/// xsimd's own function is 0 - x, which is +0 for both zeros. This one flips the sign bit, also of NaN, as on
+/// other instruction sets. Unary minus of batches calls it.
 namespace xsimd::kernel {
 #define TAPEDECK_NEG(ARCH)                                                                                  \
   template <> inline batch<float, ARCH> neg(const batch<float, ARCH>& x, requires_arch<avx512f>) noexcept { \
@@ -71,7 +73,8 @@ template <class B> using IntegerBatch = xsimd::batch<Integer<B>, typename B::arc
 template <class B> IntegerBatch<B> bits_of(const B& x) { return xsimd::bitwise_cast<IntegerBatch<B>>(x); }
 template <class B> B from_bits(const IntegerBatch<B>& bits) { return xsimd::bitwise_cast<B>(bits); }
 
-/// a b + c, rounded once if the machine has a fused instruction. xsimd's version does not use AVX-512's.
+/// a b + c, rounded once if the machine has a fused instruction. xsimd's version does not use the one of
+/// AVX-512.
 template <class B> B fma(const B& a, const B& b, const B& c) {
 #ifdef __AVX512F__
   if constexpr (sizeof(B) == 64) {
@@ -115,7 +118,7 @@ template <class B> B scale(const B& x, const B& n) {
   } else
 #endif
   {
-    // In two steps, since 2ⁿ itself may be out of range.
+    // Multiply in two steps, since 2ⁿ itself may be out of range.
     const B rounder(kRounder<typename B::value_type>), half = detail::fma(n, B(0.5f), rounder);
     return x * power_of_two(half) * power_of_two(n - (half - rounder) + rounder);
   }
@@ -141,8 +144,8 @@ template <class B> Exponential<B> exponential(const B& unbounded, double low, do
   return {n, detail::fma(r * r, p, r)};
 }
 
-/// y, which has the sign of x or is +0, with the sign of x: sums of terms with both signs lose that of a
-/// zero.
+/// Returns y, which has the sign of x or is +0, with the sign of x: sums of terms with both signs lose the
+/// sign of a zero.
 template <class B> B with_sign(const B& y, const B& x) { return y | xsimd::bitofsign(x); }
 
 /// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer that minimizes its
@@ -202,12 +205,12 @@ template <class B>
       value[i] = static_cast<T>(f(static_cast<double>(angle[i])));
   return B::load_aligned(value);
 }
-/// y, except f of those elements of x that are too large for `turned`, NaN or infinite.
+/// Returns y, but f(x) for the elements of x that are too large for `turned`, NaN or infinite.
 template <class B> B with_large(const B& x, const B& y, double (*f)(double)) {
   return xsimd::all(xsimd::abs(x) <= B(kLargestAngle<B>)) ? y : beyond_largest_angle(x, y, f);
 }
 
-/// f of each element, one after the other, in double.
+/// Applies f to each element, one after the other, in double.
 template <class F, class B, class... More> B by_element(const F& f, const B& first, const More&... more) {
   using T = typename B::value_type;
   constexpr std::size_t n = sizeof...(More) + 1;
@@ -221,7 +224,7 @@ template <class F, class B, class... More> B by_element(const F& f, const B& fir
   return B::load_aligned(x[0]);
 }
 
-/// f of the elements of f32 or f64, as batches of f64.
+/// Applies f to elements of f32 or f64, as batches of f64.
 template <class F, class B, class... More> B in_double(const F& f, const B& first, const More&... more) {
   if constexpr (!kSingle<typename B::value_type>)
     return f(first, more...);
@@ -249,7 +252,7 @@ template <class F, class B, class... More> B in_double(const F& f, const B& firs
 
 }   // namespace detail
 
-// More constrained than xsimd's functions of the same name, which would be ambiguous beside these.
+// More constrained than xsimd's functions of the same name, so that calls are not ambiguous.
 template <class T>
 concept Real = std::is_floating_point_v<T>;
 
@@ -273,12 +276,12 @@ requires Real<T> xsimd::batch<T, A> expm1(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
   const auto [n, q] = detail::exponential(x, detail::kSingle<T> ? -20 : -40, detail::kSingle<T> ? 89 : 710);
   const B half_power =
-      detail::power_of_two(n + detail::kRounder<T>, -1);   // 2ⁿ may overflow where the result does not
+      detail::power_of_two(n + detail::kRounder<T>, -1);   // 2ⁿ may overflow although the result does not
   const B half = detail::fma(half_power, q, half_power - T(0.5));
   return detail::with_sign(xsimd::select(n == B(T(0)), q, half + half), x);
 }
 
-/// xsimd's own takes denormal numbers of f64 for others.
+/// xsimd's own function misinterprets denormal numbers of f64.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> log(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
@@ -289,7 +292,7 @@ requires Real<T> xsimd::batch<T, A> log(const xsimd::batch<T, A>& x) {
   return y;
 }
 
-/// xsimd's own gives +0 for -0.
+/// xsimd's own function returns +0 for -0.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> log1p(const xsimd::batch<T, A>& x) {
   return detail::with_sign(xsimd::log1p(x), x);
@@ -346,8 +349,8 @@ requires Real<T> xsimd::batch<T, A> sigmoid(const xsimd::batch<T, A>& x) {
   return xsimd::select(x < B(T(0)), e, B(T(1))) / (1 + e);
 }
 
-/// log(eᵃ + eᵇ), in f64 since the sum of both terms may be near 0. Where a and b are equal, infinities too,
-/// their difference is not looked at.
+/// log(eᵃ + eᵇ), in f64 since the sum of both terms may be near 0. Where a and b are equal, including
+/// infinities, their difference is not used.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> logaddexp(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return detail::in_double(
@@ -358,7 +361,7 @@ requires Real<T> xsimd::batch<T, A> logaddexp(const xsimd::batch<T, A>& a, const
       a, b);
 }
 
-/// The next number of the elements' own type.
+/// The next representable number of the element type.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> nextafter(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   using B = xsimd::batch<T, A>;

@@ -1,9 +1,9 @@
-// Active numbers: those that carry derivatives. A DualNumber has tangents, an AdjointNumber is noted on a
-// tape. The functions have the names, the values and the derivatives of the ops, so a lambda of them is one
-// of Tensors as well.
+// Active numbers: numbers that carry derivatives. A DualNumber has tangents, an AdjointNumber is recorded on
+// a tape. The functions have the names, the values and the derivatives of the ops, so that a lambda of active
+// numbers also accepts Tensors.
 //
-// An active number is made of values of a type V: SIMD batches, Scalars, or other active numbers, for
-// derivatives of derivatives.
+// An active number consists of values of a type V: SIMD batches, Scalars, or other active numbers, for higher
+// derivatives.
 #pragma once
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace tapedeck {
 template <class V, int N, class Tag = void> struct DualNumber;
 template <class V, class Tag = void> class AdjointNumber;
 
-/// What comparisons of batches give, for where(). It does not convert to bool, since it has an answer for
+/// The result of comparisons of batches, for where(). It does not convert to bool, since it has a result for
 /// each element.
 template <class D> struct DualCondition {
   typename D::Condition value;
@@ -38,24 +38,25 @@ concept ActiveNumber = kIsActive<X>;
 
 namespace detail {
 
-/// Whether numbers of type X take a C for a constant: a plain number, or a value that they are made of.
+/// Whether numbers of type X accept a C as a constant: a plain number, or a value of the type that they
+/// consist of.
 template <class C, class X> inline constexpr bool kIsConstant = std::is_arithmetic_v<C>;
 template <class C, class V, int N, class Tag> inline constexpr bool kIsConstant<C, DualNumber<V, N, Tag>> =
     std::same_as<C, V> || kIsConstant<C, V>;
 template <class C, class V, class Tag> inline constexpr bool kIsConstant<C, AdjointNumber<V, Tag>> =
     std::same_as<C, V> || kIsConstant<C, V>;
 
-/// Whether comparisons give bool, and not an answer for each lane.
+/// Whether comparisons return bool instead of a result for each lane.
 template <class X> inline constexpr bool kIsSingle = kIsScalar<X>;
 template <class V, int N, class Tag> inline constexpr bool kIsSingle<DualNumber<V, N, Tag>> = kIsSingle<V>;
 template <class V, class Tag> inline constexpr bool kIsSingle<AdjointNumber<V, Tag>> = kIsSingle<V>;
 
-/// What values of type V compare to.
+/// The type of comparisons of values of type V.
 template <class V> struct ConditionOf { using Type = bool; };
 template <class T, class A> struct ConditionOf<xsimd::batch<T, A>> { using Type = xsimd::batch_bool<T, A>; };
 template <ActiveNumber V> struct ConditionOf<V> { using Type = typename V::Condition; };
 
-/// A constant as a value of type V.
+/// Converts a constant to a value of type V.
 template <class V, class C> V constant(const C& c) {
   if constexpr (std::is_arithmetic_v<C>)
     return V(static_cast<typename V::value_type>(c));
@@ -63,7 +64,7 @@ template <class V, class C> V constant(const C& c) {
     return V(c);
 }
 
-/// A partial (see partials.h) of a function of these inputs whose value is y.
+/// Evaluates a partial (see partials.h) of a function of these inputs whose value is y.
 template <class Partial, class V, class... In>
 V partial_at(const Partial& partial, const V& y, const In&... inputs) {
   if constexpr (std::is_invocable_v<const Partial&, const In&...>)
@@ -72,7 +73,7 @@ V partial_at(const Partial& partial, const V& y, const In&... inputs) {
     return constant<V>(partial(inputs..., y));
 }
 
-/// a where the condition holds, else b.
+/// a where the condition is true, else b.
 template <class V> V chosen(const typename ConditionOf<V>::Type& condition, const V& a, const V& b) {
   if constexpr (std::same_as<typename ConditionOf<V>::Type, bool>)
     return condition ? a : b;
@@ -84,7 +85,7 @@ template <class V> V chosen(const typename ConditionOf<V>::Type& condition, cons
 
 }   // namespace detail
 
-/// Two operands of which one may be a constant.
+/// Two operands, one of which may be a constant.
 template <class X, class Y>
 concept ActiveNumbers = (kIsActive<X> && (std::same_as<X, Y> || detail::kIsConstant<Y, X>)) ||
                         (kIsActive<Y> && detail::kIsConstant<X, Y>);
@@ -93,11 +94,11 @@ template <class X, class Y> using NumberOf =
 
 namespace detail {
 
-/// f(x, y) with both operands as numbers of one type.
+/// Returns f(x, y) with both operands converted to one type.
 template <class X, class Y, class F> auto both(const X& x, const Y& y, const F& f) {
   return f(NumberOf<X, Y>(x), NumberOf<X, Y>(y));
 }
-/// The result of a comparison of values, as that of the numbers D.
+/// Converts the result of a comparison of values to the result for numbers of type D.
 template <class D, class C> auto condition(const C& c) {
   if constexpr (kIsSingle<D>)
     return c;
@@ -115,7 +116,7 @@ template <class X, class Y, class F> auto compared(const X& x, const Y& y, const
 
 }   // namespace detail
 
-// Arithmetic. A function that is made of others has its derivatives by theirs.
+// Arithmetic. A function composed of others is differentiated through them.
 template <ActiveNumber D> D operator-(const D& x) { return x.unary(-x.value, partial::of_neg); }
 template <class X, class Y>
 requires ActiveNumbers<X, Y> NumberOf<X, Y>
@@ -152,7 +153,7 @@ requires ActiveNumbers<X, Y> NumberOf<X, Y> squared_difference(const X& x, const
   return square(x - y);
 }
 
-// Onto a variable.
+// Compound assignments.
 template <ActiveNumber D, class Y>
 requires std::convertible_to<Y, D> D& operator+=(D& x, const Y& y) { return x = x + y; }
 template <ActiveNumber D, class Y>
@@ -203,7 +204,7 @@ auto equal(const X& x, const Y& y) {
 template <class X, class Y>
 requires ActiveNumbers<X, Y>
 auto not_equal(const X& x, const Y& y) {
-  const auto same = equal(x, y);   // xsimd's != takes NaN for equal on AVX-512
+  const auto same = equal(x, y);   // xsimd's != treats NaN as equal on AVX-512
   if constexpr (std::same_as<decltype(same), const bool>)
     return !same;
   else
@@ -253,7 +254,7 @@ template <ActiveNumber D> D relu(const D& x) {
 }
 template <ActiveNumber D> D abs(const D& x) { return x.unary(abs(x.value), partial::of_abs); }
 
-// Without a derivative.
+// Functions without a derivative.
 template <ActiveNumber D> D sign(const D& x) { return D(sign(x.value)); }
 template <ActiveNumber D> D floor(const D& x) { return D(floor(x.value)); }
 template <ActiveNumber D> D ceil(const D& x) { return D(ceil(x.value)); }
@@ -315,7 +316,7 @@ template <ActiveNumber D> D asinh(const D& x) { return x.unary(asinh(x.value), p
 template <ActiveNumber D> D acosh(const D& x) { return x.unary(acosh(x.value), partial::of_acosh); }
 template <ActiveNumber D> D atanh(const D& x) { return x.unary(atanh(x.value), partial::of_atanh); }
 
-// Of neural networks and of statistics.
+// Functions of neural networks and statistics.
 template <ActiveNumber D> D sigmoid(const D& x) { return x.unary(sigmoid(x.value), partial::of_sigmoid); }
 template <Lanes B> B softplus(const B& x) { return maximum(x, 0) + log1p(exp(-abs(x))); }
 template <Lanes B> B log_sigmoid(const B& x) { return -softplus(-x); }
@@ -324,7 +325,7 @@ template <ActiveNumber D> D log_sigmoid(const D& x) { return -softplus(-x); }
 template <ActiveNumber D> D erf(const D& x) { return x.unary(erf(x.value), partial::of_erf); }
 template <ActiveNumber D> D erfc(const D& x) { return x.unary(erfc(x.value), partial::of_erfc); }
 
-// What partials are made of, for derivatives of derivatives.
+// Functions that partials use, for higher derivatives.
 template <ActiveNumber D> D logistic(const D& x) { return x.unary(logistic(x.value), partial::of_logistic); }
 template <ActiveNumber D> D logistic_slope(const D& x) {
   return x.unary(logistic_slope(x.value), partial::of_logistic_slope);

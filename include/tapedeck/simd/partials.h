@@ -1,11 +1,10 @@
-// The partial derivatives of the functions that are both ops and functions of active numbers, each in
-// one place: the ops take their rules from here, and simd/numbers.h the derivatives of users'
-// lambdas.
+// The partial derivatives of the functions that are both ops and functions of active numbers, each defined
+// once: the rules of the ops use them, and so do the derivatives of users' lambdas in simd/numbers.h.
 //
-// A partial is a generic lambda of the inputs, then of the output if it takes one more argument. It is called
+// A partial is a generic lambda of the inputs and, if it has one more parameter, of the output. It is called
 // with SIMD batches, scalars and active numbers; in the library also with Tensors, to record it, and with
-// Probes, to find what it reads.
-// of_f is the partial of f(x), of_f_in_a and of_f_in_b are those of f(a, b).
+// Probes, to determine which of them it reads. of_f is the partial of f(x); of_f_in_a and of_f_in_b are the
+// partials of f(a, b).
 #pragma once
 #include <numbers>
 
@@ -14,8 +13,8 @@
 namespace tapedeck {
 namespace detail {
 
-/// A constant that f32 does not have exactly, beside values of type V: of their element type where they are
-/// vectors.
+/// A constant that f32 does not represent exactly, for use with values of type V: converted to their element
+/// type if they are vectors.
 template <class V> constexpr auto beside(double constant) {
   if constexpr (requires { typename V::value_type; })
     return static_cast<typename V::value_type>(constant);
@@ -56,13 +55,15 @@ inline constexpr auto of_log10 = [](auto x) { return detail::beside<decltype(x)>
 inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return logistic(log_ratio(a, b)); };
 inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return logistic(log_ratio(b, a)); };
 
-/// Where aᵇ has a derivative in b: above 0. For complex Tensors it is another condition, beside the op.
+/// Where aᵇ has a derivative with respect to b: where a > 0. The condition for complex Tensors is defined
+/// next to the op.
 template <Lanes B> auto has_log(const B& a) { return a > B(typename B::value_type(0)); }
 /// `power` is pow, which is not the same function of batches in the library and in a user's program.
 inline constexpr auto of_pow_in_a = [](auto a, auto b, auto power) {
   return b * power(where(no_inverse(a, b), 1, a), b - 1);
 };
-/// The 0 is a product, so that its own derivative is zeros, and not none; of the sign, which is finite.
+/// The 0 is a product, so that its own derivative is zeros and not none; a product with the sign, which is
+/// finite.
 inline constexpr auto of_pow_in_b = [](auto a, auto, auto y) {
   return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * sign(a));
 };
@@ -91,7 +92,7 @@ inline constexpr auto of_asinh = [](auto x) { return asinh_slope(x); };
 inline constexpr auto of_acosh = [](auto x) { return acosh_slope(x); };
 inline constexpr auto of_atanh = [](auto x) { return 1 / one_minus_square(x); };
 
-// Of neural networks and of statistics.
+// Functions of neural networks and statistics.
 inline constexpr auto of_sigmoid = [](auto, auto y) { return y * (1 - y); };
 inline constexpr auto of_logistic = [](auto x) { return logistic_slope(x); };
 inline constexpr auto of_logistic_slope = [](auto x, auto y) { return -y * tanh(0.5 * x); };
@@ -103,7 +104,7 @@ inline constexpr auto of_erfc = [](auto x) {
   return gaussian(x, 1) * detail::beside<decltype(x)>(-2 * std::numbers::inv_sqrtpi);
 };
 
-// Of what partials are made of.
+// Functions that partials use.
 inline constexpr auto of_gaussian_in_x = [](auto x, auto c, auto y) { return -2 * c * x * y; };
 inline constexpr auto of_one_minus_square = [](auto x) { return -2 * x; };
 inline constexpr auto of_atan_slope = [](auto x, auto y) { return -2 * (x * y) * y; };

@@ -1,5 +1,5 @@
 // Scalar: one number, with the functions that SIMD batches have. Programs of scalars compute with it, and
-// partials.h gives its derivatives as it does those of batches.
+// partials.h defines its derivatives like those of batches.
 #pragma once
 #include <cmath>
 #include <concepts>
@@ -7,7 +7,8 @@
 
 namespace tapedeck {
 
-/// A plain number of f32 or f64, beside which other numbers take its type. Its comparisons give bool.
+/// A plain number of f32 or f64. Other numbers in an expression are converted to its type. Its comparisons
+/// return bool.
 template <std::floating_point T> struct Scalar {
   using value_type = T;
 
@@ -24,7 +25,7 @@ namespace detail {
 
 template <class X> inline constexpr bool kIsScalar = false;
 template <class T> inline constexpr bool kIsScalar<Scalar<T>> = true;
-/// Two operands of which one may be a plain number.
+/// Two operands, one of which may be a plain number.
 template <class X, class Y>
 inline constexpr bool kAreScalars = (kIsScalar<X> && (std::same_as<X, Y> || std::is_arithmetic_v<Y>)) ||
                                     (std::is_arithmetic_v<X> && kIsScalar<Y>);
@@ -148,7 +149,7 @@ constexpr detail::ScalarOf<X, Y> where(bool condition, const X& x, const Y& y) {
   const auto v = detail::values(x, y);
   return condition ? v.a : v.b;
 }
-/// NaN where either is.
+/// NaN if either is NaN.
 template <class X, class Y>
 requires detail::Scalars<X, Y>
 constexpr detail::ScalarOf<X, Y> maximum(const X& x, const Y& y) {
@@ -166,11 +167,11 @@ constexpr Scalar<T> clip(const Scalar<T>& x, const Low& low, const High& high) {
   return minimum(maximum(x, low), high);
 }
 template <class T> constexpr Scalar<T> relu(const Scalar<T>& x) { return maximum(x, 0); }
-/// -1, 0 or 1; ±0 and NaN stay.
+/// -1, 0 or 1; ±0 and NaN are returned unchanged.
 template <class T> constexpr Scalar<T> sign(const Scalar<T>& x) {
   return x.value > 0 ? T(1) : x.value < 0 ? T(-1) : x.value;
 }
-/// a / b, and 0 where b is 0.
+/// a / b, or 0 if b is 0.
 template <class T> constexpr Scalar<T> div_no_nan(const Scalar<T>& a, const Scalar<T>& b) {
   return b.value == 0 ? T(0) : a.value / b.value;
 }
@@ -199,7 +200,7 @@ requires detail::Scalars<X, Y> detail::ScalarOf<X, Y> pow(const X& x, const Y& y
   const auto v = detail::values(x, y);
   return std::pow(v.a, v.b);
 }
-/// log(eᵃ + eᵇ). Where a and b are equal, infinities too, their difference is not looked at.
+/// log(eᵃ + eᵇ). If a and b are equal, including infinities, their difference is not used.
 template <class X, class Y>
 requires detail::Scalars<X, Y> detail::ScalarOf<X, Y> logaddexp(const X& x, const Y& y) {
   const auto [a, b] = detail::values(x, y);
@@ -231,7 +232,7 @@ template <class T> Scalar<T> asinh(const Scalar<T>& x) { return std::asinh(x.val
 template <class T> Scalar<T> acosh(const Scalar<T>& x) { return std::acosh(x.value); }
 template <class T> Scalar<T> atanh(const Scalar<T>& x) { return std::atanh(x.value); }
 
-// Of neural networks and of statistics.
+// Functions of neural networks and statistics.
 /// 1 / (1 + e⁻ˣ), without a large e⁻ˣ.
 template <class T> Scalar<T> sigmoid(const Scalar<T>& x) {
   const T e = std::exp(-std::abs(x.value));

@@ -1,4 +1,4 @@
-// Functions that partials are made of, of SIMD batches and of scalars. Their Tensor forms, in
+// Functions of SIMD batches and scalars that partials use. Their Tensor forms, in
 // lib/ops/elementwise/slopes.h, are ops, which keep derivatives of higher orders accurate.
 #pragma once
 #include "tapedeck/simd/choices.h"
@@ -18,7 +18,7 @@ template <class T, class A>
 xsimd::batch<T, A> larger(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return xsimd::max(a, b);
 }
-/// x² - square, where square is x² rounded; Dekker's product where there is no fused instruction.
+/// x² - square, where square is x² rounded; Dekker's product if there is no fused instruction.
 template <class T, class A>
 xsimd::batch<T, A> rest_of_square(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& square) {
   if constexpr (kFused<A>) {
@@ -32,12 +32,12 @@ xsimd::batch<T, A> rest_of_square(const xsimd::batch<T, A>& x, const xsimd::batc
 
 }   // namespace detail
 
-/// What computes values alone.
+/// Types that compute values only, without derivatives.
 template <class X>
 concept Lanes = detail::kIsBatch<X> || detail::kIsScalar<X>;
 
-/// sigmoid under the name that partials call it by: that of Tensors has derivatives that are computed from x,
-/// not from 1 - y.
+/// sigmoid, under the name by which partials call it: the version for Tensors computes its derivatives from
+/// x, not from 1 - y.
 template <Lanes B> B logistic(const B& x) { return sigmoid(x); }
 /// The derivative of sigmoid, sigmoid(x) sigmoid(-x).
 template <Lanes B> B logistic_slope(const B& x) {
@@ -45,14 +45,15 @@ template <Lanes B> B logistic_slope(const B& x) {
   return e * r * r;
 }
 
-/// a - b, and -∞ where both are -∞: of logarithms of terms, none of which then has a share in their sum.
+/// a - b, and -∞ where both are -∞: a and b are logarithms of terms, which then do not contribute to their
+/// sum.
 template <Lanes B> B log_ratio(const B& a, const B& b) {
   const B nothing(-std::numeric_limits<typename B::value_type>::infinity());
   return where(a == nothing && b == nothing, nothing, a - b);
 }
 
-/// Where aᵇ is 1 and 0 · a⁻¹ is not its derivative in a, since a⁻¹ may be infinite. For Tensors it stands
-/// beside the op.
+/// Where aᵇ is 1 and 0 · a⁻¹ is not its derivative with respect to a, since a⁻¹ may be infinite. The version
+/// for Tensors is defined next to the op.
 template <Lanes B> auto no_inverse(const B& a, const B& b) {
   using T = typename B::value_type;
   return abs(a) < B(std::numeric_limits<T>::min()) && b == B(T(0));
@@ -84,7 +85,7 @@ template <Lanes B> B length_of(const B& a, const B& b) {
   const B p = abs(a), q = abs(b), large = where(p > q, p, q), ratio = where(p > q, q, p) / large;
   return large * sqrt(1 + ratio * ratio);
 }
-/// a / y where y = hypot(a, b), which is all that the derivative of a Tensor's reads of b; 0 where y is 0.
+/// a / y with y = hypot(a, b), and 0 where y is 0. The version for Tensors reads b instead of y.
 template <Lanes B> B over_hypot(const B& a, const B&, const B& y) { return div_no_nan(a, y); }
 
 }   // namespace tapedeck
