@@ -77,8 +77,9 @@ class TAPEDECK_EXPORT Checkpoint {
   void add(const std::string& name, double& number);
   void add(const std::string& name, std::int64_t& number);
   /// Adds other state that can be represented as a tensor. `read` returns the current state, or an undefined
-  /// tensor if there is none; its dtype and shape must not change. `write` takes what `read` may return. A
-  /// restore calls it before anything else changes; if it throws, the values written so far are written back.
+  /// tensor if there is none; its dtype and shape must not change. `write` must accept every value that
+  /// `read` may return. A restore calls it before anything else changes; if it throws, the values written so
+  /// far are written back.
   void add(const std::string& name, std::function<Tensor()> read, std::function<void(const Tensor&)> write);
 
   /// Writes everything to a file in the safetensors format. An existing file is replaced only after the new

@@ -78,7 +78,7 @@ auto value_and_grad_as(std::string_view name, const F& f, const X& x, const Grad
 
 /// The value of f(x, …) as f returns it, and the gradient of its sum. Returns a std::pair with one Gradient
 /// for a single x, or with a list, array or tuple of gradients for a list, array or tuple of xs. A variable
-/// among xs stands for its value; if f takes no arguments, a variable or tensor in xs stands for all reads of
+/// among xs stands for its value; if f has no arguments, a variable or tensor in xs stands for all reads of
 /// it in f. A tensor listed twice counts as two independent arguments.
 template <detail::Differentiable F = detail::UnaryOp, detail::AnySources X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {

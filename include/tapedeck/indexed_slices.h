@@ -22,11 +22,11 @@ TAPEDECK_EXPORT void validate(const IndexedSlices& s, std::string_view caller,
 /// a tensor of 10⁸ elements or more. Recorded on tapes.
 TAPEDECK_EXPORT Tensor to_dense(const IndexedSlices& s);
 
-/// The same gradient with each row index once, in order of first occurrence; the values of a row are added in
-/// their order. Throws as validate does. Recorded on tapes.
+/// Returns the same gradient with each row index once, in order of first occurrence; values of the same row
+/// are added in their order. Throws as validate does. Recorded on tapes.
 TAPEDECK_EXPORT IndexedSlices sum_duplicates(const IndexedSlices& s);
 
-/// values, indices and dense_shape, each on a new line.
+/// Text of values, indices and dense_shape, each on a new line.
 TAPEDECK_EXPORT std::string to_string(const IndexedSlices& s);
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const IndexedSlices& s);
 

@@ -56,7 +56,7 @@ TAPEDECK_EXPORT ValueAndGrad value_and_grad_of(std::string_view caller, Traced f
 /// approximately solves with the Hessian, by products with it only, as accurately as worthwhile or until a
 /// direction of negative curvature occurs. It is then shortened until the value decreases enough; if it never
 /// does, a step goes along the negative gradient. Nocedal and Wright, Numerical Optimization, 2nd edition,
-/// algorithm 7.1. The Hessian is never formed: a product with it takes up to three times the memory of a
+/// algorithm 7.1. The Hessian is never formed: a product with it needs up to three times the memory of a
 /// gradient of f, and the method keeps a dozen vectors of f64 as long as x. x is f32 or f64 and is computed
 /// with in f64 between calls of f. Throws ArgumentError if the value or gradient at the start is not finite,
 /// if no gradient reaches x, and for options out of range; DTypeError; ShapeError for a value that is not a

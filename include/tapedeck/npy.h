@@ -22,8 +22,9 @@ TAPEDECK_EXPORT void save_npz(const std::string& path, const NamedTensors& tenso
 
 /// Options of load_npz.
 struct NpzOptions {
-  /// The most bytes that all arrays may have. Left out: 64 times those of the file, and 256 MB at least,
-  /// which a few damaged or hostile bytes of a compressed archive could exceed many times.
+  /// Maximum number of bytes of all arrays together, since a few damaged or hostile bytes of a compressed
+  /// archive could expand to many times as much. If omitted: 64 times the size of the file, but at least 256
+  /// MB.
   std::optional<std::int64_t> max_bytes = {};
 };
 /// Also reads numpy.savez_compressed archives, and archives larger than 4 GB. Throws FileError if the file

@@ -1,5 +1,5 @@
-// Arithmetic and ordering operators; those that update variables are in variable.h. There is no a == b, since
-// it would not return a bool: write equal(a, b).
+// Arithmetic and ordering operators; operators that update variables are in variable.h. There is no a == b,
+// since it would not return a bool: write equal(a, b).
 #pragma once
 #include "tapedeck/ops/compare.h"
 #include "tapedeck/ops/math.h"

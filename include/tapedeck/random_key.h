@@ -41,7 +41,7 @@ struct KeyAccess {
   /// The source of a key with which a compiled function was called, or of a key split from one; 0 for others.
   /// Throws TraceError if the numbers of the key come from two keys.
   TAPEDECK_EXPORT static std::uint64_t source(const Key& key);
-  /// The same key with this source, which must not be 0.
+  /// Returns the key with this source, which must not be 0.
   static Key from(Key key, std::uint64_t source) {
     key.seed.source_ = 2 * source, key.stream.source_ = 2 * source + 1;
     return key;

@@ -24,7 +24,7 @@ TAPEDECK_EXPORT Tensor mean_squared_logarithmic_error(const Tensor& labels, cons
 /// Free of overflow and cancellation.
 TAPEDECK_EXPORT Tensor log_cosh(const Tensor& labels, const Tensor& predictions);
 /// huber_loss with delta = beta, divided by beta: the mean of e² / (2 beta) if |e| ≤ beta, else |e| - beta /
-/// 2. beta = 0 gives mean_absolute_error.
+/// 2. With beta = 0, it is mean_absolute_error.
 TAPEDECK_EXPORT Tensor smooth_l1_loss(const Tensor& labels, const Tensor& predictions, double beta = 1);
 
 /// labels · (1 - smoothing) + smoothing / classes, as label_smoothing computes below. For losses of logits:

@@ -1,9 +1,9 @@
 // The variables of a network, by name. A network is a struct of layers, and a layer a struct with variables:
 // an aggregate, whose members are found at compile time, or a class with
 //   template <class Visit> void for_each_member(Visit visit) { visit("hidden", hidden_); … }
-// where an only member with the name "" takes the place of the class, as the layer in nn::Residual does.
-// Members may be variables, layers, and vectors, std::arrays, maps by name, tuples, variants, optionals and
-// smart pointers of these. Other members are ignored. An aggregate may not have base classes or C arrays.
+// where a single member with the name "" replaces the class in paths, like the layer of nn::Residual. Members
+// may be variables, layers, and vectors, std::arrays, maps by name, tuples, variants, optionals and smart
+// pointers of these. Other members are ignored. An aggregate may not have base classes or C arrays.
 #pragma once
 #include <memory>
 #include <string>
