@@ -13,8 +13,8 @@ using Initializer = std::function<Tensor(const Shape& shape, random::Key key, DT
 
 /// The library whose default initializers layers use. keras: kernels are Glorot uniform, recurrent kernels
 /// orthogonal, embeddings uniform in ±0.05, biases zero. pytorch: kernels and biases are uniform in
-/// ±1/√fan_in, recurrent kernels and biases in ±1/√units, embeddings standard normal; the projections of
-/// attention are Glorot uniform with zero biases.
+/// ±1/√fan_in, all kernels and biases of recurrent layers in ±1/√units, embeddings standard normal; the
+/// projections of attention are Glorot uniform with zero biases.
 enum class Defaults : std::uint8_t { keras, pytorch };
 
 /// Options of most layers, concerning their variables.
