@@ -13,7 +13,7 @@ CHAPTERS = [
                "guide/scalars", "guide/compile", "guide/debugging", "guide/networks", "guide/training", "guide/optimizers", "guide/checkpoints", "guide/data",
                "guide/scaling", "guide/adding_an_op", "guide/renamed"]),
     ("Reference", ["reference/performance", "reference/accuracy"]),
-    ("Inside", ["inside/design", "inside/tour", "inside/engine", "inside/compiled_functions", "inside/testing", "inside/decisions"]),
+    ("Inside", ["inside/design", "inside/tour", "inside/engine", "inside/elementwise", "inside/compiled_functions", "inside/testing", "inside/decisions"]),
 ]
 # The pages in the folder of a page's name, which the site shows below it.
 PARTS = {

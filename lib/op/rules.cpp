@@ -5,6 +5,7 @@
 
 #include "core/storage.h"
 #include "core/trace.h"
+#include "kernels/elementwise/limits.h"
 #include "op/gradient_sum.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
@@ -75,10 +76,10 @@ int twin_of(Refs x, int i, unsigned inputs) {
 // Runs the vjp as ops, or as one op by `pass`.
 void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::span<Gradient> dx,
                 RecordedPass pass) {
-  constexpr std::int64_t large = 1 << 14;   // elements: fewer stay in the caches from one op to the next
   const NumberDType dtype(dy.dtype());
   const int n = rule.vjp.inputs;
-  if (pass && dy.size() >= large && dy.shape() == c.y[0].shape() && !is_complex(dy.dtype())) {
+  if (pass && dy.size() >= kernels::kRecordedPassLeast && dy.shape() == c.y[0].shape() &&
+      !is_complex(dy.dtype())) {
     Tensor terms[kMaxInputs];
     if (pass(c, dy, terms)) {
       for (int i = 0; i < n; ++i)

@@ -6,13 +6,11 @@
 #include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/visit.h"
+#include "kernels/elementwise/limits.h"
 #include "kernels/simd/simd.h"
 
 namespace tapedeck::kernels {
 namespace {
-
-constexpr std::int64_t kAddNBlock = 4096;
-constexpr Cut kAddNCut = {4 * kAddNBlock, 16 * kAddNBlock};
 
 template <class T>
 void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {

@@ -5,15 +5,11 @@
 #include <array>
 
 #include "core/parallel.h"
+#include "kernels/elementwise/limits.h"
 #include "tapedeck/shape.h"
 
 namespace tapedeck::kernels {
 
-/// The most inputs of an elementwise op with a fused derivative, and the most operands of a loop: a jvp reads
-/// the inputs, the output, and a tangent for each input.
-inline constexpr int kFusedInputs = 4, kMaxOperands = 2 * kFusedInputs + 1;
-/// The most operands that broadcast in one pass: the inputs of a user's map.
-inline constexpr int kMaxBroadcast = 16;
 using Offsets = std::array<std::int64_t, kMaxBroadcast>;
 
 /// The loops of an elementwise pass over operands that broadcast to one shape, with adjacent axes merged.
@@ -66,8 +62,8 @@ struct Rows {
 /// operand, pieces are short enough to stay in the L1 cache, and all rows are processed before the next
 /// piece.
 template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) {
-  constexpr std::int64_t near = 2048;   // elements
-  const std::int64_t part = rows.inner > near && rows.share_row() ? near : cut.piece_of(rows.inner),
+  const std::int64_t part = rows.inner > kSharedPiece && rows.share_row() ? kSharedPiece
+                                                                          : cut.piece_of(rows.inner),
                      parts = (rows.inner + part - 1) / part;
   parallel_for(parts * rows.count, cut_of(cut, part), [&](std::int64_t first, std::int64_t last) {
     while (first < last) {

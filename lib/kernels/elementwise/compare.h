@@ -5,10 +5,9 @@
 #include "core/bytes.h"
 #include "core/visit.h"
 #include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/limits.h"
 
 namespace tapedeck::kernels {
-
-inline constexpr Cut kCompareCut = {1 << 15, 1 << 17};   // in elements
 
 /// out[i] = f(a[i], b[i]) for a row of n elements. An operand that is broadcast along the row is a single
 /// element. Written so that the compiler vectorizes each loop.

@@ -4,11 +4,10 @@
 #include "core/bytes.h"
 #include "core/parallel.h"
 #include "core/visit.h"
+#include "kernels/elementwise/limits.h"
 
 namespace tapedeck::kernels {
 namespace {
-
-constexpr Cut kComplexPartsCut = {1 << 14, 1 << 17};   // of elements
 
 // y[i] = f(z[i])
 template <class F> void each(const Tensor& z, Tensor& y, F f) {

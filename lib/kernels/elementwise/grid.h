@@ -1,6 +1,7 @@
 // Grid: the partition of a pass over rows that sums gradients. It depends on sizes only, so that sums have
 // the same bits on any number of threads.
 #pragma once
+#include "kernels/elementwise/limits.h"
 #include "kernels/elementwise/row.h"
 
 namespace tapedeck::kernels {
@@ -12,23 +13,21 @@ class Grid {
  public:
   /// put[i], sizes[i]: destination and number of elements of the gradient of operand i.
   Grid(const Rows& rows, const Put* put, int gradients, const std::int64_t* sizes) : part_(rows.inner) {
-    constexpr std::int64_t band = 1 << 14, few = 8, most = 32;   // elements, bands
     const std::int64_t n = rows.count * rows.inner;
     std::int64_t steps = 1;
     int axis = rows.outer;   // the innermost axis that is cut
-    while (axis > 0 && steps < few)
+    while (axis > 0 && steps < kFewestSteps)
       steps *= rows.dims[--axis];
     rows_of_step_ = rows.count / steps;
-    if (rows.inner > 2 * band) part_ = band;
+    if (rows.inner > 2 * kGradientBand) part_ = kGradientBand;
     parts_ = (rows.inner + part_ - 1) / part_;
-    std::int64_t bands = std::min({n / band, steps, most});
+    std::int64_t bands = std::min({n / kGradientBand, steps, kMostBands});
     for (int i = 0; i < gradients; ++i) {
       const bool sums = put[i] == Put::sum, adds = put[i] == Put::add;
       for (int d = axis; d < rows.outer; ++d)
         across_bands_[i] |= (sums || adds) && rows.strides[d][static_cast<std::size_t>(i)] == 0;
       across_parts_[i] = sums;
-      if (across_bands_[i])
-        bands = std::min(bands, n / 4 / sizes[i]);   // keeps the copies small compared with the operands
+      if (across_bands_[i]) bands = std::min(bands, n / kCopiesShare / sizes[i]);
     }
     steps_of_band_ = bands > 1 ? (steps + bands - 1) / bands : steps;
     bands_ = (steps + steps_of_band_ - 1) / steps_of_band_;

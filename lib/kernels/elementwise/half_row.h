@@ -2,11 +2,10 @@
 #pragma once
 #include "core/cast.h"
 #include "kernels/elementwise/half_loop.h"
+#include "kernels/elementwise/limits.h"
 #include "kernels/elementwise/row.h"
 
 namespace tapedeck::kernels {
-
-inline constexpr std::int64_t kHalfBlock = 512;   // elements; a multiple of the groups of f32 and of halves
 
 /// Loops over halves process whole groups of kHalfGroup elements, which are whole groups of f32 and whole
 /// pairs of vectors.

@@ -5,6 +5,7 @@
 #include "core/cast.h"
 #include "kernels/elementwise/broadcast.h"
 #include "kernels/elementwise/half_loop.h"
+#include "kernels/elementwise/limits.h"
 #include "kernels/elementwise/row.h"
 #include "kernels/simd/simd.h"
 #include "tapedeck/refs.h"
@@ -30,9 +31,8 @@ struct MapKernel {
 
 /// Computes y, which may share memory with an operand of its shape.
 void run_map(const MapKernel& kernel, Refs x, Tensor& y);
-/// Like run_map, for operands and y of one floating-point spec with too few elements for a second thread.
+/// Like run_map, for operands and y of one floating-point spec with few elements (is_few).
 void run_few(const MapKernel& kernel, Refs x, Tensor& y);
-inline bool is_few(std::int64_t n) { return n < kElementwise.least; }
 
 template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std::index_sequence<I...>) {
   return [](T* out, const Stream<T>* x, std::int64_t n) {

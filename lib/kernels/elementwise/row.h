@@ -2,15 +2,12 @@
 #pragma once
 #include <algorithm>
 
-#include "core/parallel.h"
 #include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/limits.h"
 #include "kernels/simd/simd.h"
 #include "tapedeck/simd/pass.h"
 
 namespace tapedeck::kernels {
-
-/// How elementwise passes are cut for threads, in elements.
-inline constexpr Cut kElementwise = {1 << 14, 1 << 17};
 
 /// n, rounded down (whole) or up (padded) to whole groups.
 template <class T> std::int64_t whole(std::int64_t n) { return n / kGroup<T> * kGroup<T>; }

@@ -4,20 +4,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/elementwise/limits.h"
 #include "kernels/elementwise/row.h"
 #include "kernels/simd/interleave.h"
 #include "kernels/simd/short_copy.h"
 
 namespace tapedeck::kernels {
 
-/// The most elements of a block, and of a short row. The limit is lower for operands with a single element
-/// per row, since repeating elements takes longer than repeating whole rows.
-inline constexpr std::int64_t kShortBlock = 1024, kShortRow = kShortBlock / 4, kRepeatedRow = kShortRow / 2;
-
 /// Whether rows have at most `longest` elements, and enough of them are adjacent.
 inline bool are_within(const Rows& rows, std::int64_t longest) {
-  constexpr std::int64_t fewest = 4;
-  return rows.outer > 0 && rows.dims[0] >= fewest && rows.inner <= longest;
+  return rows.outer > 0 && rows.dims[0] >= kFewestShortRows && rows.inner <= longest;
 }
 /// Whether rows are so short that processing them in blocks is faster than one after the other.
 inline bool are_short(const Rows& rows) {

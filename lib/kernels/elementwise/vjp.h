@@ -1,6 +1,7 @@
 // The derivatives of an elementwise op, each in one pass. vjp: dx = dy * partial, for all wanted inputs
 // together, summed over the axes along which an input was broadcast. jvp: dy = the sum of partial * dx.
 #pragma once
+#include "kernels/elementwise/limits.h"
 #include "kernels/elementwise/map.h"
 
 namespace tapedeck::kernels {
@@ -16,11 +17,9 @@ struct VjpKernel {
   VjpLoop<double> f64;
 };
 
-/// The gradient of a single element is a sum over pieces of kSumPiece elements, whose sums are added
-/// pairwise, so that errors grow with log n.
-inline constexpr std::int64_t kSumPiece = 4096;
+/// The sum of n numbers, by halves, down to kPairwiseEnd.
 template <class T> T sum_pairwise(const T* x, std::int64_t n) {
-  if (n <= 8) {
+  if (n <= kPairwiseEnd) {
     T s = 0;
     for (std::int64_t i = 0; i < n; ++i)
       s += x[i];
@@ -67,9 +66,6 @@ struct PassTensors {
 };
 /// Runs the loops of a user's function f over the tensors of a pass.
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& pass);
-
-/// The elements in a block of a vjp's loop.
-template <class T> inline constexpr std::int64_t kVjpBlock = 1024 / static_cast<std::int64_t>(sizeof(T));
 
 /// Stores, adds or sums factor * block, elements [begin, end) of the row, to result k, as row.put[k] says. A
 /// sum has four accumulators, to which vectors are added in turn, so that an addition does not wait for the

@@ -4,6 +4,7 @@
 // nobody pays for second derivatives who does not ask for them.
 #include <algorithm>
 
+#include "kernels/elementwise/limits.h"
 #include "op/gradient_sum.h"
 #include "op/recorder.h"
 #include "op/rules.h"
@@ -40,7 +41,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Whether so many directions take a pass each, which computes f again. For more, partials are computed once.
 bool take_passes(const MapCall& c, std::int64_t directions) {
-  return directions <= std::max<std::int64_t>(c.m.results, 4);
+  return directions <= std::max<std::int64_t>(c.m.results, kernels::kFewDirections);
 }
 
 // Those of a list that there are, with the inputs that they belong to.
