@@ -240,7 +240,7 @@ class Calls {
     }
     ForwardAccumulator forward{Sources(some), std::span<const Tensor>(dx)};
     const std::vector<Tensor> y = of_gradients ? gradients(f, x) : trainable(f.call());
-    return tensors_of(forward.jvp(Sources(y)));
+    return test::tensors_of(forward.jvp(Sources(y)));
   }
   static void jacobians(Function& f, const std::vector<Tensor>& x, bool vectorize) {
     GradientTape tape({.persistent = true});
@@ -248,7 +248,7 @@ class Calls {
       tape.watch(t);
     const std::vector<Tensor> y = trainable(f.call());
     for (const Tensor& t : y)
-      read(tensors_of(tape.jacobian(t, Sources(x), {.vectorize = vectorize})));
+      read(test::tensors_of(tape.jacobian(t, Sources(x), {.vectorize = vectorize})));
   }
 
   Options options_;

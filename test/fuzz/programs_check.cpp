@@ -349,7 +349,7 @@ class Checker {
     run.begin();
     const std::vector<Tensor> v = directions(run);
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
-    return numbers(tensors_of(along.jvp(Sources(run.run()), UnconnectedGradients::zero)));
+    return numbers(test::tensors_of(along.jvp(Sources(run.run()), UnconnectedGradients::zero)));
   }
   void forward() {
     Run run(p_, p_.precision);
@@ -357,7 +357,7 @@ class Checker {
     const std::vector<Tensor> v = directions(run);
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
     const std::vector<Tensor> y = run.run();
-    const Numbers a = numbers(tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero))),
+    const Numbers a = numbers(test::tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero))),
                   c = numbers(like(p_.cotangents, y)), u = numbers(v);
     const double terms = dot_of_sizes(a, c) + dot_of_sizes(gradient_, u);
     const double noise = noise_ * largest(u) * static_cast<double>(u.size());
@@ -375,7 +375,7 @@ class Checker {
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(both), {.stacked = true});
     const std::vector<Tensor> y = run.run();
     std::vector<Tensor> first, second;
-    for (const Tensor& t : tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero))) {
+    for (const Tensor& t : test::tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero))) {
       const std::vector<Tensor> parts = unstack(t, 0);
       first.push_back(parts.at(0)), second.push_back(-2.0 * parts.at(1));
     }
@@ -412,7 +412,7 @@ class Checker {
       sum.push_back(zeros_like(t));
     for (std::size_t k = 0; k < y.size(); ++k) {
       const auto at = [&](const JacobianOptions& o) {
-        return tensors_of(tape.jacobian(y[k], Sources(run.sources()), o));
+        return test::tensors_of(tape.jacobian(y[k], Sources(run.sources()), o));
       };
       JacobianOptions o{.unconnected = UnconnectedGradients::zero};
       const std::vector<Tensor> rows = at(o);
@@ -519,7 +519,7 @@ class Checker {
     run.begin();
     const std::vector<Tensor> v = directions(run);
     const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
-    return numbers(tensors_of(along.jvp(Sources(gradients(run)), UnconnectedGradients::zero)));
+    return numbers(test::tensors_of(along.jvp(Sources(gradients(run)), UnconnectedGradients::zero)));
   }
   Numbers reverse_over_forward(Run& run) const {
     run.begin();
@@ -530,7 +530,7 @@ class Checker {
       const std::vector<Tensor> v = directions(run);
       const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
       const std::vector<Tensor> y = run.run();
-      dy = tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero));
+      dy = test::tensors_of(along.jvp(Sources(y), UnconnectedGradients::zero));
     }
     return numbers(
         dense(tape.gradient(Targets(dy), run.sources(), {.output_gradients = cotangents(dy)}), run));
@@ -541,8 +541,8 @@ class Checker {
     const ForwardAccumulator outer(Sources(run.sources()), std::span<const Tensor>(v)),
         inner(Sources(run.sources()), std::span<const Tensor>(v));
     const std::vector<Tensor> y = run.run();
-    const std::vector<Tensor> dy = tensors_of(inner.jvp(Sources(y), UnconnectedGradients::zero));
-    const std::vector<Tensor> ddy = tensors_of(outer.jvp(Sources(dy), UnconnectedGradients::zero));
+    const std::vector<Tensor> dy = test::tensors_of(inner.jvp(Sources(y), UnconnectedGradients::zero));
+    const std::vector<Tensor> ddy = test::tensors_of(outer.jvp(Sources(dy), UnconnectedGradients::zero));
     return {dot(numbers(ddy), numbers(like(p_.cotangents, y)))};
   }
 

@@ -284,7 +284,7 @@ std::vector<Tensor> Run::operation(const Step& s, const std::vector<Tensor>& x, 
     const std::vector<Tensor> own = copies(x);
     const ForwardAccumulator along{Sources(own), std::span<const Tensor>(v)};
     const std::vector<Tensor> out = f(own);
-    return tensors_of(along.jvp(Sources(out)));
+    return test::tensors_of(along.jvp(Sources(out)));
   };
   if (s.count % 2)
     record_operation("operation", y, x, backward, forward);
