@@ -45,8 +45,8 @@ struct ProgramInfo {
 
 namespace detail {
 
-/// The arguments of a call, in one list for each kind. `rest` contains the bytes of numbers and the sizes of
-/// lists.
+/// The arguments of a call, in one list for each kind. `rest` contains what else tells calls apart: their
+/// types, the default dtype, the bytes of numbers and the sizes of lists.
 struct Arguments {
   std::vector<Tensor> tensors = {};
   std::vector<random::Key> keys = {};

@@ -3,12 +3,14 @@
 // differentiated.
 //
 // f may have arguments of any type. grad<1>(f) is the gradient with respect to argument 1, and grad<0, 2>(f)
-// returns a tuple of the gradients with respect to arguments 0 and 2; without indices, f is differentiated
-// with respect to argument 0. A differentiated argument is a tensor, a variable, which stands for its value,
-// or a std::vector of tensors, whose gradients are a vector, too. Permitted results of f and errors are as in
+// returns a tuple of the gradients with respect to arguments 0 and 2; without indices, grad, value_and_grad,
+// jacobian and hessian differentiate with respect to argument 0. A differentiated argument is a tensor, a
+// variable, which stands for its value, or a list such as a std::vector of tensors, which f receives as a
+// std::vector<Tensor>, and whose gradients are a vector, too. Permitted results of f and errors are as in
 // gradients.h, and derivatives with respect to arguments on which f does not depend are zeros. f is copied,
 // and called as const.
 #pragma once
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -25,7 +27,7 @@ inline constexpr HasAux has_aux;
 namespace detail {
 
 template <class X>
-concept DifferentiableArgument = OneSource<X> || std::same_as<X, std::vector<Tensor>>;
+concept DifferentiableArgument = OneSource<X> || ListOfSources<X>;
 /// The type in which f receives an argument of type X: new tensors if it is differentiated, a reference
 /// otherwise.
 template <class X, bool differentiated> struct Passed { using Type = const X&; };
@@ -50,6 +52,10 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
   const F& f;
   std::tuple<const X&...> x;
 
+  CallIn(std::string_view name, const F& function, const X&... all) : f(function), x(all...) {
+    check_function(name, f);
+  }
+
   /// Calls f with other tensors, which are in the order of the arguments.
   auto operator()(std::span<const Tensor> tensors) const {
     const std::tuple<PassedAs<i, X>...> own{take<i>(tensors)...};
@@ -65,6 +71,15 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
     (append(std::get<n>(x)), ...);
     return all;
   }
+  /// The same. Throws DTypeError if one is of integers or bools.
+  std::vector<Tensor> differentiable_tensors(std::string_view name) const {
+    const auto check = [&](std::size_t number, const Sources& own) {
+      for (const Source& s : own.all())
+        check_differentiable(name, number, s.variable() ? s.variable()->value() : s.tensor());
+    };
+    (check(n, std::get<n>(x)), ...);
+    return tensors();
+  }
   /// Converts derivatives, one for each of tensors(), to the form of the arguments; for several arguments, to
   /// a tuple.
   template <class D> auto in_form(std::vector<D> derivatives) const {
@@ -73,7 +88,7 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
       if constexpr (OneSource<A>) {
         return D(std::move(*next++));
       } else {
-        const auto first = std::exchange(next, next + static_cast<std::ptrdiff_t>(argument.size()));
+        const auto first = std::exchange(next, next + size_of_list(argument));
         return std::vector<D>(first, next);
       }
     };
@@ -84,18 +99,21 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
   }
 
  private:
+  static std::ptrdiff_t size_of_list(const Sources& list) {
+    return static_cast<std::ptrdiff_t>(list.all().size());
+  }
   template <std::size_t k> decltype(auto) take(std::span<const Tensor>& tensors) const {
     using A = std::tuple_element_t<k, std::tuple<X...>>;
     if constexpr (!kIsOneOf<k, n...>) {
       return std::get<k>(x);
     } else if constexpr (OneSource<A>) {
-      const Tensor t = tensors[0];
+      Tensor t = tensors[0];
       tensors = tensors.subspan(1);
-      return Tensor(t);
+      return t;
     } else {
-      const std::size_t size = std::get<k>(x).size();
-      std::vector<Tensor> list(tensors.begin(), tensors.begin() + static_cast<std::ptrdiff_t>(size));
-      tensors = tensors.subspan(size);
+      const std::ptrdiff_t size = size_of_list(std::get<k>(x));
+      std::vector<Tensor> list(tensors.begin(), tensors.begin() + size);
+      tensors = tensors.subspan(static_cast<std::size_t>(size));
       return list;
     }
   }
@@ -118,26 +136,60 @@ template <std::size_t... n> constexpr auto argument_numbers() {
     return std::index_sequence<n...>();
 }
 
-/// Returns the value, the gradients in the form of the arguments and, with `aux`, the auxiliary value of f.
-template <class N, bool aux, class F, class... X>
-auto value_and_grad_of(std::string_view name, const F& f, const X&... x) {
-  const CallOf<F, N, X...> call{f, {x...}};
-  if constexpr (aux) {
-    using Both = decltype(call(std::span<const Tensor>()));
-    static_assert(
-        requires { typename Both::second_type; },
-        "has_aux: the function has to return a std::pair of what is differentiated and something else");
+/// The indices of all arguments that can be differentiated.
+template <class... X, std::size_t... i> constexpr auto differentiable_numbers(std::index_sequence<i...>) {
+  constexpr std::size_t count = (std::size_t{DifferentiableArgument<X>} + ... + 0);
+  constexpr auto numbers = [] {
+    std::array<std::size_t, count + 1> all = {};
+    std::size_t next = 0;
+    ((DifferentiableArgument<X> ? all[next++] = i : i), ...);
+    return all;
+  }();
+  return [&]<std::size_t... k>(std::index_sequence<k...>) { return std::index_sequence<numbers[k]...>(); }
+  (std::make_index_sequence<count>());
+}
+/// The indices n..., or those of all arguments that can be differentiated.
+template <class N, class... X> using NumbersOrAll =
+    std::conditional_t<N::size() == 0,
+                       decltype(differentiable_numbers<X...>(std::index_sequence_for<X...>())), N>;
+
+template <class T> inline constexpr bool kIsPair = false;
+template <class A, class B> inline constexpr bool kIsPair<std::pair<A, B>> = true;
+
+/// Returns the value and the gradients in the form of the arguments.
+template <class N, class F, class... X>
+auto value_and_grad_in(std::string_view name, const F& f, const X&... x) {
+  const CallOf<F, N, X...> call(name, f, x...);
+  if constexpr (is_tensor_function<CallOf<F, N, X...>>()) {
+    auto d = value_and_grad_as(name, call, call.differentiable_tensors(name), {});
+    return std::pair(std::move(d.first), call.in_form(std::move(d.second)));
+  } else {
+    return std::pair(Tensor(), Gradient());   // the assertion in is_tensor_function has failed
+  }
+}
+/// Returns the value, the gradients and the auxiliary value of f.
+template <class N, class F, class... X>
+auto value_and_grad_and_aux(std::string_view name, const F& f, const X&... x) {
+  const CallOf<F, N, X...> call(name, f, x...);
+  using Both = decltype(call(std::span<const Tensor>()));
+  if constexpr (kIsPair<Both>) {
     std::optional<typename Both::second_type> other;
     const auto first = [&](std::span<const Tensor> tensors) {
       Both both = call(tensors);
       other.emplace(std::move(both.second));
       return typename Both::first_type(std::move(both.first));
     };
-    auto d = value_and_grad_as(name, first, call.tensors(), {});
-    return std::tuple(std::move(d.first), call.in_form(std::move(d.second)), std::move(*other));
-  } else if constexpr (is_tensor_function<CallOf<F, N, X...>>()) {
-    auto d = value_and_grad_as(name, call, call.tensors(), {});
-    return std::pair(std::move(d.first), call.in_form(std::move(d.second)));
+    if constexpr (is_tensor_function<decltype(first)>()) {
+      auto d = value_and_grad_as(name, first, call.differentiable_tensors(name), {});
+      return std::tuple(std::move(d.first), call.in_form(std::move(d.second)), std::move(*other));
+    } else {
+      return std::tuple(Tensor(), Gradient(), std::move(*other));
+    }
+  } else {
+    static_assert(kIsPair<Both>,
+                  "has_aux: the function has to return a std::pair of what is differentiated and something "
+                  "else");
+    return std::tuple(Tensor(), Gradient(), 0);
   }
 }
 
@@ -148,41 +200,47 @@ auto value_and_grad_of(std::string_view name, const F& f, const X&... x) {
 template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto value_and_grad(F f) {
   using N = decltype(detail::argument_numbers<n...>());
   return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
-    return detail::value_and_grad_of<N, false>("value_and_grad", f, x...);
+    return detail::value_and_grad_in<N>("value_and_grad", f, x...);
   };
 }
 template <std::size_t... n, detail::Differentiable F> auto value_and_grad(F f, HasAux) {
   using N = decltype(detail::argument_numbers<n...>());
   return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
-    return detail::value_and_grad_of<N, true>("value_and_grad", f, x...);
+    return detail::value_and_grad_and_aux<N>("value_and_grad", f, x...);
   };
 }
 /// grad(f)(x...) is the gradient of the sum of f(x...); with has_aux, a pair.
 template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto grad(F f) {
   using N = decltype(detail::argument_numbers<n...>());
   return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
-    return detail::value_and_grad_of<N, false>("grad", f, x...).second;
+    return detail::value_and_grad_in<N>("grad", f, x...).second;
   };
 }
 template <std::size_t... n, detail::Differentiable F> auto grad(F f, HasAux) {
   using N = decltype(detail::argument_numbers<n...>());
   return [f = std::move(f)]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
-    auto [value, gradient, other] = detail::value_and_grad_of<N, true>("grad", f, x...);
+    auto [value, gradient, other] = detail::value_and_grad_and_aux<N>("grad", f, x...);
     return std::pair(std::move(gradient), std::move(other));
   };
 }
 
 /// vjp(f)(x...) is the pair of f(x...) and its pullback, which returns a list of the gradients with respect
-/// to all arguments, or for vjp<0, 2>(f) with respect to arguments 0 and 2.
-template <std::size_t... n, detail::Differentiable F = detail::UnaryOp>
-auto vjp(F f, VjpOptions options = {}) {
-  return [f = std::move(f), options]<class... X>(const X&... x) {
-    using N = std::conditional_t<sizeof...(n) == 0, std::index_sequence_for<X...>, std::index_sequence<n...>>;
-    const detail::CallOf<F, N, X...> call{f, {x...}};
+/// to all arguments that can be differentiated, or for vjp<0, 2>(f) with respect to arguments 0 and 2.
+template <std::size_t... n, detail::Differentiable F, std::same_as<VjpOptions> Options>
+auto vjp(F f, Options options) {
+  return [ f = std::move(f), options ]<class... X>(
+      const X&... x) requires detail::CallableIn<F, detail::NumbersOrAll<std::index_sequence<n...>, X...>,
+                                                 X...> {
+    using N = detail::NumbersOrAll<std::index_sequence<n...>, X...>;
+    const detail::CallOf<F, N, X...> call("vjp", f, x...);
     return vjp(call, call.tensors(), options);
   };
 }
+template <std::size_t... n, detail::Differentiable F = detail::UnaryOp> auto vjp(F f) {
+  return vjp<n...>(std::move(f), VjpOptions());
+}
 /// jvp(f)(x..., v...) is the derivative of f(x...) in the direction v...: half of the arguments are tangents.
+/// All are tensors.
 template <detail::Differentiable F = detail::UnaryOp> auto jvp(F f) {
   return [f = std::move(f)]<class... X>(const X&... x) requires(
       sizeof...(X) % 2 == 0 && detail::kTakes<const F, sizeof...(X) / 2> &&
@@ -199,9 +257,11 @@ template <std::size_t... n, detail::Differentiable F = detail::UnaryOp>
 auto jacobian(F f, JacobianOptions options = {}) {
   using N = decltype(detail::argument_numbers<n...>());
   return [ f = std::move(f), options ]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
-    const detail::CallOf<F, N, X...> call{f, {x...}};
+    const detail::CallOf<F, N, X...> call("jacobian", f, x...);
     if constexpr (detail::is_tensor_function<detail::CallOf<F, N, X...>>())
       return call.in_form(detail::jacobians(detail::traced("jacobian", call), call.tensors(), options));
+    else
+      return Tensor();
   };
 }
 /// hessian(f)(x...) is the Hessian of f(x...), which has one element, with respect to argument 0;
@@ -209,8 +269,9 @@ auto jacobian(F f, JacobianOptions options = {}) {
 template <std::size_t n = 0, detail::Differentiable F = detail::UnaryOp>
 auto hessian(F f, JacobianOptions options = {}) {
   using N = std::index_sequence<n>;
-  return [ f = std::move(f), options ]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> {
-    const detail::CallOf<F, N, X...> call{f, {x...}};
+  return [ f = std::move(f), options ]<class... X>(const X&... x) requires detail::CallableIn<F, N, X...> &&
+      detail::OneSource<std::tuple_element_t<n, std::tuple<X...>>> {
+    const detail::CallOf<F, N, X...> call("hessian", f, x...);
     return hessian(call, call.tensors()[0], options);
   };
 }

@@ -30,9 +30,9 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(const Variable& v);
   /// Constructs a sparse gradient. The slices are checked where they are used.
   Gradient(IndexedSlices slices);
-  /// Constructs none with a description for error messages: `what` is "gradient" or "tangent", `reason` says
-  /// why it is none, and the source is a tensor of this spec or, if not null, a variable. Both texts must be
-  /// literals.
+  /// Constructs none with a description for error messages: `what` is "gradient", "Jacobian" or "tangent",
+  /// `reason` says why it is none, and the source is a tensor of this spec or, if not null, a variable. Both
+  /// texts must be literals.
   static Gradient none(const char* what, const char* reason, const Spec& source, const Variable* variable);
 
   /// False for none.
@@ -56,10 +56,11 @@ class TAPEDECK_EXPORT Gradient {
   const Tensor& tensor() const { return dense_; }
 
   /// The properties and elements of dense(). All throw GradientError for none.
-  Spec spec() const { return dense().spec(); }
+  Spec spec() const;
   DType dtype() const { return spec().dtype; }
   Shape shape() const { return spec().shape; }
-  std::int64_t size() const { return dense().size(); }
+  int ndim() const { return spec().shape.ndim(); }
+  std::int64_t size() const { return spec().shape.size(); }
   template <class T = double> T item() const { return dense().item<T>(); }
   template <class T = double> T at(std::initializer_list<std::int64_t> index) const {
     return dense().at<T>(index);
@@ -70,7 +71,7 @@ class TAPEDECK_EXPORT Gradient {
   // The slices; or the reason for none, and the source.
   struct Other {
     IndexedSlices slices = {};
-    const char* what = nullptr;     // for none only: "gradient" or "tangent"
+    const char* what = nullptr;     // for none only: "gradient", "Jacobian" or "tangent"
     const char* reason = nullptr;   // null: slices
     Spec source = {};
     std::string variable = {};   // the variable's name, which is never empty; empty if the source is a tensor

@@ -51,6 +51,7 @@ class TAPEDECK_EXPORT Sources {
   Sources(const std::vector<Tensor>& list);
   Sources(std::vector<Source> list) : all_(std::move(list)) {}
   Sources(const std::vector<Variable>& list);
+  Sources(const std::vector<Gradient>& list);
   /// The sources in the order given.
   const std::vector<Source>& all() const { return all_; }
 

@@ -8,7 +8,7 @@
 // span of tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or
 // tuple of tensors. All throw ArgumentError if the function is empty, has a different number of arguments or
 // returns an undefined tensor. Derivatives with respect to arguments on which the function does not depend
-// are zeros; derivatives with respect to integers and bools are none. If the function has no arguments,
+// are zeros; gradients with respect to integers and bools are none. If the function has no arguments,
 // derivatives with respect to variables and tensors that it does not read are none.
 //
 // The functions in this file evaluate derivatives at a point. tapedeck/grad.h has the forms that return
@@ -55,8 +55,11 @@ struct Differentiated {
   std::vector<Tensor> values;
   std::vector<Gradient> gradients;
 };
+/// Throws DTypeError if argument x is of integers or bools.
+TAPEDECK_EXPORT void check_differentiable(std::string_view name, std::size_t argument, const Tensor& x);
+/// With respect to arguments without a path: zeros, or none if not `zeros`.
 TAPEDECK_EXPORT Differentiated value_and_gradients(const Traced& f, const Sources& xs,
-                                                   const GradientOptions& options);
+                                                   const GradientOptions& options, bool zeros = true);
 TAPEDECK_EXPORT std::vector<Tensor> tangents(const Traced& f, const std::vector<Tensor>& xs,
                                              const std::vector<Tensor>& v);
 TAPEDECK_EXPORT std::vector<Tensor> jacobians(const Traced& f, const std::vector<Tensor>& xs,

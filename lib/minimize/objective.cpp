@@ -157,7 +157,7 @@ double Objective::rounding(const Point& p) const {
 
 ValueAndGrad detail::value_and_grad_of(std::string_view caller, Traced f) {
   return {[caller, f = std::move(f)](const std::vector<Tensor>& x) {
-    Differentiated d = value_and_gradients(f, Sources(x), {});
+    Differentiated d = value_and_gradients(f, Sources(x), {}, false);
     if (d.values.size() != 1) throw_results(caller, d.values.size(), 1);
     return std::pair(std::move(d.values[0]), std::move(d.gradients));
   }};

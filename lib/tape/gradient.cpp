@@ -33,6 +33,10 @@ std::string Gradient::source() const {
                      other_->source);
 }
 
+Spec Gradient::spec() const {
+  if (slices() && slices()->dense_shape) return {slices()->values.dtype(), *slices()->dense_shape};
+  return dense().spec();
+}
 Tensor Gradient::dense() const& {
   if (slices()) return to_dense(*slices());
   if (!dense_.defined())

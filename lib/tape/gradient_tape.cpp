@@ -109,11 +109,12 @@ std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
   return result;
 }
 
-void require_usable(const Tape& tape) {
+void require_usable(const Tape& tape, std::string_view name) {
   if (!tape.on_this_thread())
-    throw GradientError("gradient: this tape belongs to another thread; make one on this thread");
+    throw_error<GradientError>("{}: this tape belongs to another thread; make one on this thread", name);
   if (tape.used)
-    throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
+    throw_error<GradientError>("{}: this tape was already used; make it persistent to call gradient twice",
+                               name);
 }
 
 std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,
@@ -140,6 +141,7 @@ Sources::Sources(std::span<const Tensor> list) : all_(list.begin(), list.end()) 
 Sources::Sources(std::span<const Variable> list) : all_(list.begin(), list.end()) {}
 Sources::Sources(const std::vector<Tensor>& list) : all_(list.begin(), list.end()) {}
 Sources::Sources(const std::vector<Variable>& list) : all_(list.begin(), list.end()) {}
+Sources::Sources(const std::vector<Gradient>& list) : all_(list.begin(), list.end()) {}
 
 OutputGradients::OutputGradients(std::vector<Gradient> list) : vector(std::move(list)) {}
 OutputGradients::OutputGradients(const std::vector<Tensor>& list) : vector(list.begin(), list.end()) {}
@@ -188,7 +190,7 @@ std::vector<Gradient> GradientTape::gradients_of(const Targets& targets, const S
 }
 
 bool GradientTape::depends(const Source& target, const Source& source) const {
-  require_usable(*tape_);
+  require_usable(*tape_, "depends");
   const Tensor &y = tensor_of(target), &x = tensor_of(source);
   if (!y.defined()) throw ArgumentError("depends: the target is undefined");
   if (!x.defined()) throw ArgumentError("depends: the source is undefined");

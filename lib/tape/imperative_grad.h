@@ -55,7 +55,7 @@ Gradient explained_none(const char* what, const Tape& tape, std::span<const Tens
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what);
 
 /// Throws GradientError if the tape was consumed, or belongs to another thread.
-void require_usable(const Tape& tape);
+void require_usable(const Tape& tape, std::string_view name = "gradient");
 /// Scope in which a tape is differentiated. Consumes the tape at its beginning, unless it is persistent, and
 /// frees the entries of a consumed tape at its end.
 class TapeUse {

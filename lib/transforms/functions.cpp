@@ -85,15 +85,16 @@ void check_scalar(const Tensor& y, std::string_view name) {
         "{}: the function's value is {}; it must have one element: return its sum or mean", name, y.spec());
 }
 
-// The gradient of f, as a function.
-Traced gradient_of(const Traced& f, std::string_view name) {
-  return {[f, name](std::span<const Tensor> x) {
+// The gradient of f as a function of what f takes; if f takes nothing, with respect to xs, which it captures.
+Traced gradient_of(const Traced& f, const std::vector<Tensor>& xs, std::string_view name) {
+  return {[f, xs, name](std::span<const Tensor> arguments) {
+            const std::span<const Tensor> x = f.takes_nothing ? std::span<const Tensor>(xs) : arguments;
             GradientTape tape(kOnlySources);
             const Watched w(tape, f, x);
             check_scalar(only(w.values, name), name);
             return dense_or_zeros(tape.gradient(w.values, w.sources, {}), x);
           },
-          false};
+          f.takes_nothing};
 }
 
 void check_real(const Tensor& x, std::string_view name, std::string_view what) {
@@ -144,12 +145,21 @@ JacobianOptions in_reverse(JacobianOptions options) {
 
 }   // namespace
 
+void detail::check_differentiable(std::string_view name, std::size_t argument, const Tensor& x) {
+  if (x.defined() && !is_trainable(x.dtype()))
+    throw_error<DTypeError>(
+        "{}: argument {} is {}, which has no derivative; use astype, or choose others, as in "
+        "{}<1>(f)",
+        name, argument, x.spec(), name);
+}
+
 detail::Differentiated detail::value_and_gradients(const Traced& f, const Sources& xs,
-                                                   const GradientOptions& options) {
+                                                   const GradientOptions& options, bool zeros) {
   GradientTape tape(kOnlySources);
   Watched w(tape, f, xs);
   std::vector<Gradient> gradients = tape.gradient(w.values, w.sources, options);
-  return {std::move(w.values), in_arguments(std::move(gradients), w.inputs)};
+  if (zeros) gradients = in_arguments(std::move(gradients), w.inputs);
+  return {std::move(w.values), std::move(gradients)};
 }
 
 ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f) {
@@ -260,14 +270,14 @@ Tensor detail::batch_jacobian(const Traced& f, const Tensor& x, const JacobianOp
 
 Tensor detail::hessian(const Traced& f, const Tensor& x, const JacobianOptions& options) {
   check_real(x, "hessian", "x");
-  return jacobians(gradient_of(f, "hessian"), {x}, options)[0];
+  return jacobians(gradient_of(f, {x}, "hessian"), {x}, options)[0];
 }
 
 std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::vector<Tensor>& xs,
                                                    const std::vector<Tensor>& v, JacobianMode mode) {
   if (v.size() != xs.size())
     throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} tensors", v.size(), xs.size());
-  const Traced gradient = gradient_of(f, "hessian_vector_product");
+  const Traced gradient = gradient_of(f, xs, "hessian_vector_product");
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   GradientTape tape(kOnlySources);
   const Watched w(tape, gradient, xs);

@@ -258,6 +258,27 @@ TEST_CASE("what is printed is printed by each replay, constants too", "[recorded
   CHECK(f.programs()[0].calls == 3);
 }
 
+TEST_CASE("effects on constants stand beside those on arguments", "[recorded]") {
+  std::ostringstream out;
+  const Tensor constant = tensor({7.0, 8.0});
+  const auto f = compile([&](const Tensor& x) {
+    print(x * 2.0, "", out);
+    assert_that(constant > 1.0, "no");
+    check_numerics(x * 3.0, "three");
+    assert_that(x > 0.0, "positive");
+    print(constant * 1.0, "", out);
+    return x;
+  });
+  std::string expected;
+  for (int i = 1; i < 4; ++i) {
+    f(tensor({1.0 * i, 2.0}));
+    expected += to_string(tensor({2.0 * i, 4.0})) + "\n" + to_string(constant) + "\n";
+    CHECK(out.str() == expected);
+  }
+  CHECK_THROWS_WITH(f(tensor({-1.0, 2.0})), Catch::Contains("positive"));
+  CHECK(f.programs()[0].calls == 3);
+}
+
 TEST_CASE("check_numerics checks each replay", "[recorded]") {
   const auto f = compile([](const Tensor& x) { return check_numerics(x * 2, "twice") + 1; });
   CHECK(f(tensor({1.0, 2.0})).at({0}) == 3);

@@ -42,10 +42,28 @@ TEST_CASE("derivatives come in the form of their sources", "[tape][gradient]") {
   CHECK(jw.item() == 12);
   CHECK(jx.item() == 1);
   CHECK(tape.jacobian(y, {w, b})[1].item() == 4);
+  CHECK(tape.gradient(list, w).defined() == false);   // the tape was stopped
   const ForwardAccumulator forward(x, tensor(7.0));
   const auto [t, u] = forward.jvp(std::tuple(x, x));
   CHECK(t.item() == 7);
   CHECK(forward.jvp({x, x})[1].item() == 7);
+}
+
+TEST_CASE("gradients in any list are targets", "[tape][gradient]") {
+  const Variable w(tensor(2.0)), b(tensor(3.0));
+  GradientTape outer({.persistent = true});
+  std::vector<Gradient> list;
+  std::array<Gradient, 2> array;
+  {
+    GradientTape inner({.persistent = true});
+    const Tensor y = w * w * w * b;
+    inner.stop();
+    list = inner.gradient(y, {w, b});
+    array = inner.gradient(y, w, b);
+  }
+  outer.stop();
+  CHECK(outer.gradient(list, w).item() == 6 * 2 * 3 + 3 * 4);
+  CHECK(outer.gradient(array, w).item() == 6 * 2 * 3 + 3 * 4);
 }
 
 TEST_CASE("a tape says whether a target depends on a source", "[tape]") {
@@ -119,6 +137,9 @@ TEST_CASE("a gradient has the numbers of its dense tensor", "[gradient]") {
   const Gradient sparse = IndexedSlices{tensor({{5.0}, {6.0}}), tensor({2, 2}), Shape{3, 1}};
   CHECK(sparse.shape() == Shape{3, 1});
   CHECK(sparse.to_vector() == std::vector<double>{0, 0, 11});
+  CHECK(sparse.ndim() == 2);
+  const Gradient huge = IndexedSlices{ones({1, 1}), tensor({0}), Shape{std::int64_t{1} << 50, 1}};
+  CHECK(huge.shape() == Shape{std::int64_t{1} << 50, 1});   // without the dense tensor
   CHECK_THROWS_AS(Gradient().spec(), GradientError);
 }
 

@@ -64,6 +64,11 @@ TEST_CASE("a list of tensors is one argument", "[grad]") {
   REQUIRE(g.size() == 2);
   CHECK(g[0].to_vector() == Values{3, 5});
   CHECK(g[1].to_vector() == Values{6, 10});
+  CHECK(grad(f)(std::vector{Variable(kX), Variable(kY)}, kY)[1].to_vector() == Values{6, 10});
+  CHECK(grad([](const std::vector<Tensor>& none, const Tensor& x) {
+          return x * static_cast<double>(none.size());
+        })(std::vector<Tensor>(), kX)
+            .empty());
   const auto [of_list, of_x] = grad<0, 1>(f)(std::vector{kX, kY}, kY);
   CHECK(of_list[1].to_vector() == Values{6, 10});
   CHECK(of_x.to_vector() == Values{1, 2});
@@ -152,6 +157,41 @@ TEST_CASE("arguments without influence have gradients of zeros, integers none", 
   const auto reads = [&] { return sum(w * w); };
   CHECK(grad(reads, {w, other})[0].to_vector() == Values{2, 4});
   CHECK_FALSE(grad(reads, {w, other})[1].defined());
+}
+
+TEST_CASE("functions without arguments have Hessians", "[grad][hessian]") {
+  const auto f = [] { return sum(kX * kX * kX); };
+  for (const JacobianMode mode : {JacobianMode::reverse, JacobianMode::forward}) {
+    CHECK(hessian(f, kX, {.mode = mode}).to_vector() == Values{6, 0, 0, 12});
+    CHECK(hessian_vector_product(f, kX, ones_like(kX), mode).to_vector() == Values{6, 12});
+    CHECK(jacobian(f, kX, {.mode = mode}).to_vector() == Values{3, 12});
+  }
+  CHECK(jvp(f, kX, ones_like(kX)).item() == 15);
+}
+
+TEST_CASE("what cannot be differentiated is no argument of a derivative", "[grad][errors]") {
+  const auto of_list = [](const std::vector<Tensor>& w) { return sum(w[0] * w[1]); };
+  const auto second = hessian(of_list);
+  CHECK_FALSE(std::invocable<decltype(second), const std::vector<Tensor>&>);
+  const auto power = [](const Tensor& x, int n) { return pow(x, n); };
+  CHECK_FALSE(std::invocable<decltype(grad<1>(power)), const Tensor&, const int&>);
+  CHECK_FALSE(std::invocable<decltype(grad(power)), const Tensor&>);
+  CHECK(vjp(power)(kX, 3).second()[0].to_vector() == Values{3, 12});
+  const auto picks = [](const Tensor& at, const Tensor& x) { return gather(x, at); };
+  CHECK(
+      message_of<DTypeError>([&] {
+        grad(picks)(tensor({1, 0}), kX);
+      }) ==
+      "grad: argument 0 is i32[2], which has no derivative; use astype, or choose others, as in grad<1>(f)");
+  CHECK(grad<1>(picks)(tensor({1, 1}), kX).to_vector() == Values{0, 2});
+  CHECK(vjp(picks)(tensor({1, 0}), kX).second()[1].to_vector() == Values{1, 1});
+  const std::function<Tensor(const Tensor&)> empty;
+  for (const std::string& message : {message_of<ArgumentError>([&] { grad(empty)(kX); }),
+                                     message_of<ArgumentError>([&] { grad(empty, kX); })})
+    CHECK(message == "grad: the function is empty");
+  CHECK(message_of<ArgumentError>([&] { vjp(empty)(kX); }) == "vjp: the function is empty");
+  CHECK(message_of<ArgumentError>([&] { jacobian(empty)(kX); }) == "jacobian: the function is empty");
+  CHECK(message_of<ArgumentError>([&] { hessian(empty)(kX); }) == "hessian: the function is empty");
 }
 
 TEST_CASE("what a function throws comes through its derivative", "[grad][errors]") {

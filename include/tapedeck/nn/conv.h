@@ -22,6 +22,7 @@ template <int N> struct ConvLayerOptions {
 };
 /// conv1d, conv2d or conv3d of x [..., spatial extents, inputs], plus a bias. Throws what the op throws.
 template <int N> struct TAPEDECK_EXPORT Conv {
+  static_assert(N >= 1 && N <= 3, "Conv<N>: N is 1, 2 or 3");
   std::int64_t inputs, outputs;
   ConvOptions<N> window;
   Variable kernel;                // [window extents, inputs / groups, outputs]
