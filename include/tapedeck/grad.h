@@ -153,6 +153,18 @@ template <class N, class... X> using NumbersOrAll =
     std::conditional_t<N::size() == 0,
                        decltype(differentiable_numbers<X...>(std::index_sequence_for<X...>())), N>;
 
+/// True. Does not compile if F returns something else than a Tensor or a Gradient.
+template <class F> constexpr bool returns_one() {
+  if constexpr (is_tensor_function<F>()) {
+    constexpr bool one = std::same_as<ResultOf<F>, Tensor> || std::same_as<ResultOf<F>, Gradient>;
+    static_assert(one,
+                  "grad: the function has to return one tensor; where it returns a pair, of which the second "
+                  "is not differentiated, use has_aux");
+    return one;
+  }
+  return false;
+}
+
 template <class T> inline constexpr bool kIsPair = false;
 template <class A, class B> inline constexpr bool kIsPair<std::pair<A, B>> = true;
 
@@ -160,11 +172,11 @@ template <class A, class B> inline constexpr bool kIsPair<std::pair<A, B>> = tru
 template <class N, class F, class... X>
 auto value_and_grad_in(std::string_view name, const F& f, const X&... x) {
   const CallOf<F, N, X...> call(name, f, x...);
-  if constexpr (is_tensor_function<CallOf<F, N, X...>>()) {
+  if constexpr (returns_one<CallOf<F, N, X...>>()) {
     auto d = value_and_grad_as(name, call, call.differentiable_tensors(name), {});
     return std::pair(std::move(d.first), call.in_form(std::move(d.second)));
   } else {
-    return std::pair(Tensor(), Gradient());   // the assertion in is_tensor_function has failed
+    return std::pair(Tensor(), Gradient());   // an assertion has failed
   }
 }
 /// Returns the value, the gradients and the auxiliary value of f.
@@ -179,7 +191,7 @@ auto value_and_grad_and_aux(std::string_view name, const F& f, const X&... x) {
       other.emplace(std::move(both.second));
       return typename Both::first_type(std::move(both.first));
     };
-    if constexpr (is_tensor_function<decltype(first)>()) {
+    if constexpr (returns_one<std::remove_const_t<decltype(first)>>()) {
       auto d = value_and_grad_as(name, first, call.differentiable_tensors(name), {});
       return std::tuple(std::move(d.first), call.in_form(std::move(d.second)), std::move(*other));
     } else {

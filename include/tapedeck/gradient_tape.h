@@ -229,7 +229,7 @@ class TAPEDECK_EXPORT GradientTape {
     if constexpr (!detail::AnySources<S>)
       static_assert(sizeof(S) == 0,
                     "gradient: a source is a tensor or a variable, or a list of these: of a network, "
-                    "nn::variables(net)");
+                    "nn::trainable_variables(net)");
     return {};
   }
 

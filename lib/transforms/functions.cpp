@@ -71,6 +71,22 @@ std::vector<Tensor> dense_or_zeros(std::vector<Gradient> gradients, std::span<co
   return result;
 }
 
+// Warns, once per thread, if no path leads from a function's value to any argument.
+void warn_of_constant(const std::vector<Gradient>& gradients, std::span<const Tensor> arguments) {
+  bool any = false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (gradients[i].defined()) return;
+    any |= is_trainable(arguments[i].dtype());
+  }
+  thread_local bool told = false;
+  if (any && !std::exchange(told, true))
+    warn(
+        "grad: no path leads from the function's value to an argument, so its derivatives are zeros; unless "
+        "it is constant, it has to compute the value from its arguments by ops, not from captured tensors, "
+        "or "
+        "from numbers read by item() or data()");
+}
+
 // Gradients in arguments; zeros if there is no path. Integers and bools have no derivative.
 std::vector<Gradient> in_arguments(std::vector<Gradient> gradients, std::span<const Tensor> arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -158,7 +174,10 @@ detail::Differentiated detail::value_and_gradients(const Traced& f, const Source
   GradientTape tape(kOnlySources);
   Watched w(tape, f, xs);
   std::vector<Gradient> gradients = tape.gradient(w.values, w.sources, options);
-  if (zeros) gradients = in_arguments(std::move(gradients), w.inputs);
+  if (zeros) {
+    warn_of_constant(gradients, w.inputs);
+    gradients = in_arguments(std::move(gradients), w.inputs);
+  }
   return {std::move(w.values), std::move(gradients)};
 }
 

@@ -2,6 +2,7 @@
 #include "tapedeck/grad.h"
 
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "message_of.h"
 #include "tapedeck/compile.h"
@@ -192,6 +193,20 @@ TEST_CASE("what cannot be differentiated is no argument of a derivative", "[grad
   CHECK(message_of<ArgumentError>([&] { vjp(empty)(kX); }) == "vjp: the function is empty");
   CHECK(message_of<ArgumentError>([&] { jacobian(empty)(kX); }) == "jacobian: the function is empty");
   CHECK(message_of<ArgumentError>([&] { hessian(empty)(kX); }) == "hessian: the function is empty");
+}
+
+TEST_CASE("a value without any path to the arguments is told once", "[grad]") {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  std::thread([&] {
+    const auto on_the_host = [](const Tensor& x) { return tensor(x.at({0})) * 2.0; };
+    CHECK(grad(on_the_host)(kX).to_vector() == Values{0, 0});
+    CHECK(grad(on_the_host)(kX).to_vector() == Values{0, 0});
+    CHECK(grad(cube)(kX).to_vector() == Values{3, 12});
+  }).join();
+  set_warning_handler({});
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].starts_with("grad: no path leads from the function's value to an argument"));
 }
 
 TEST_CASE("what a function throws comes through its derivative", "[grad][errors]") {
