@@ -90,7 +90,7 @@ TEST_CASE("dtype and shape after += are those of the sum", "[operators]") {
   n *= 2;
   CHECK(n.dtype() == DType::i32);
   n *= 0.5;
-  CHECK(n.spec() == Spec{DType::f64, {2}});
+  CHECK(n.spec() == Spec{DType::f32, {2}});
   CHECK(values(n) == Values{1, 2});
 }
 
