@@ -195,14 +195,13 @@ struct GradientDescentOptions {
 using GradientDescent = OptimizerOf<GradientDescentOptions>;
 
 /// a = momentum · a + g, the slot "momentum"; x -= learning_rate · a, or with use_nesterov x -= learning_rate
-/// · (g + momentum · a): Sutskever et al. 2013.
+/// · (g + momentum · a): Sutskever et al. 2013. With accumulate_steps a = momentum · a - learning_rate · g; x
+/// += a, or with use_nesterov x += momentum · a - learning_rate · g: equivalent while learning_rate does not
+/// change. If momentum is 0, the slot then does not exist.
 struct MomentumOptions {
   Scheduled learning_rate;
   Scheduled momentum = schedule::kUnset;   // must be given
-  bool use_nesterov = false;
-  /// a = momentum · a - learning_rate · g; x += a, or with use_nesterov x += momentum · a - learning_rate ·
-  /// g: equivalent while learning_rate does not change. If momentum is 0, the slot does not exist.
-  bool accumulate_steps = false;
+  bool use_nesterov = false, accumulate_steps = false;
 };
 using Momentum = OptimizerOf<MomentumOptions>;
 
@@ -272,7 +271,8 @@ using Nadam = OptimizerOf<NadamOptions>;
 
 /// s = decay · s + (1-decay) · g², the slot "rms"; a = momentum · a + learning_rate · g / √(s + epsilon), the
 /// slot "momentum"; x -= a: Tieleman and Hinton 2012. If centered, c = decay · c + (1-decay) · g, the slot
-/// "mg", and s - c² replaces s under the root.
+/// "mg", and s - c² replaces s under the root. With epsilon_outside and a momentum of 0, x -= learning_rate ·
+/// g / (√s + epsilon), and the slot "momentum" does not exist.
 struct RMSPropOptions {
   Scheduled learning_rate;
   Scheduled decay = 0.9;
@@ -280,7 +280,6 @@ struct RMSPropOptions {
   Scheduled epsilon = 1e-10;
   bool centered = false;
   double initial_mean_square = 1;   // s before the first step
-  /// If momentum is 0, x -= learning_rate · g / (√s + epsilon), and the slot "momentum" does not exist.
   bool epsilon_outside = false;
 };
 using RMSProp = OptimizerOf<RMSPropOptions>;
