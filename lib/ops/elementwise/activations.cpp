@@ -1,4 +1,4 @@
-// Activations, element by element. In: f32 or f64. Out: the same shape, or the broadcast shape of the inputs.
+// Elementwise activations. In: floating-point tensors that broadcast. Out: a tensor of the broadcast shape.
 // A derivative that is 0 everywhere is written as an expression with the value 0, so that its own derivative
 // is zeros instead of undefined.
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr double kRootTwoOverPi = 0.79788456080286535588, kCubic = 0.044715;
 
 using detail::beside;
 
-// The approximation of gelu is x sigmoid(this): 1 + tanh(u) = 2 sigmoid(2u).
+// The argument of sigmoid in the approximation of gelu, x sigmoid(2u): 1 + tanh(u) = 2 sigmoid(2u).
 template <class V> auto gelu_exponent_of(const V& x) {
   return beside<V>(2 * kRootTwoOverPi) * (x + beside<V>(kCubic) * (x * x * x));
 }
@@ -38,7 +38,7 @@ Tensor normal_cdf_of(const Tensor& x);
 // The standard normal density.
 template <class V> auto normal_density_of(const V& x) { return beside<V>(kDensity) * gaussian(x, 0.5); }
 
-// x, or the lowest finite number: times 0 it is -0.
+// Replaces -∞ by the lowest finite number, whose product with 0 is -0 and not NaN.
 template <class T, class A> xsimd::batch<T, A> not_below(const xsimd::batch<T, A>& x) {
   return maximum(x, std::numeric_limits<T>::lowest());
 }
@@ -121,8 +121,8 @@ constexpr Op kNormalCdf = {
 constexpr Op kGelu = {
     .name = "gelu",
     .doc =
-        "x times the probability that a standard normal variable is below x; gelu(x, Gelu::tanh) is "
-        "gelu_tanh.",
+        "x times the probability that a standard normal variable is below x; gelu(x, Gelu::tanh) "
+        "runs gelu_tanh.",
     .args = {"x"},
     .infer = elementwise,
     .forward = map([](auto x) { return gelu(x); }),
@@ -136,7 +136,7 @@ constexpr Op kGeluTanh = {
     .infer = elementwise,
     .forward = map([](auto x) { return not_below(x) * sigmoid(gelu_exponent_of(x)); }),
     .rule = partials([](auto x) {
-      const auto near = minimum(maximum(x, -100), 100);   // beyond, x³ may overflow and the slope is 0
+      const auto near = minimum(maximum(x, -100), 100);   // beyond, x³ may overflow; sigmoid's slope is 0
       const auto u = gelu_exponent_of(near);
       return logistic(u) + near * logistic_slope(u) *
                                (beside<decltype(x)>(2 * kRootTwoOverPi) *
@@ -165,7 +165,7 @@ constexpr Op kSoftsign = {
     .args = {"x"},
     .infer = elementwise,
     .forward = map_short([](auto x) {
-      const auto bounded = maximum(minimum(x, 1e30f), -1e30f);   // the quotient is ±1 from there on
+      const auto bounded = maximum(minimum(x, 1e30f), -1e30f);   // beyond, the quotient is ±1
       return bounded / (1 + abs(bounded));
     }),
     .rule = partials([](auto x) {

@@ -23,7 +23,7 @@ Spec infer_floating(const Call& c) {
 
 void run_check(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  (void)look_at(x, {}, c.op.name);   // this is more than another name for x
+  (void)look_at(x, {}, c.op.name);   // so that a recording keeps the op, although y shares memory with x
   if (const auto f = kernels::first_not_finite(x))
     throw_error<ArgumentError>("check_numerics: {}: element {} of {} is {}", c.attrs<NumericsAttrs>().name,
                                f->position, x.spec(), f->number);

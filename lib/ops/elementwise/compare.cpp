@@ -15,11 +15,11 @@ struct LessEqual {
   template <class T> bool operator()(T a, T b) const { return a <= b; }
 };
 struct Equal {
-  bool wanted;   // a variable at run time, so that the loops are compiled once for equal and not_equal
+  bool wanted;   // a run-time value, so that equal and not_equal share the compiled loops
   template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
 };
 
-/// F of a and b, or of b and a.
+/// The kernel of F(a, b), or of F(b, a) if swapped.
 template <class F, bool swapped = false> constexpr Kernel comparing() {
   return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[swapped], c.x[!swapped], y[0], F{}); };
 }
@@ -29,7 +29,7 @@ Spec order(const Call& c) {
   return comparison(c);
 }
 
-// Only bool: other numbers than 0 and 1 would not count as true everywhere.
+// Accepts only bool: numbers other than 0 and 1 would not count as true everywhere.
 Spec logic(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i)
     if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
@@ -136,7 +136,7 @@ constexpr Op kLogicalNot = {
 constexpr const Op* compare_table[] = {&kEqual,        &kNotEqual,   &kLess,      &kLessEqual, &kGreater,
                                        &kGreaterEqual, &kLogicalAnd, &kLogicalOr, &kLogicalNot};
 
-// Numbers become bool here, whatever the dtype of the other operand.
+// Converts numbers to bool, whatever the dtype of the other operand.
 Tensor decide(const Op& op, Operand a, Operand b) {
   const auto as_tensor = [](const Operand& o) {
     return o.tensor() ? *o.tensor() : full({}, o.number(), DType::boolean);

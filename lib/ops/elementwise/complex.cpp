@@ -1,4 +1,5 @@
-// Complex numbers and their parts. In: real and imaginary parts, or complex numbers. Out: the other.
+// Complex numbers and their parts. In: real and imaginary parts, or complex numbers. Out: complex numbers,
+// or their parts.
 // Rules receive complex values conjugated (op/pull_back.h).
 #include "kernels/elementwise/complex_parts.h"
 

@@ -1,5 +1,5 @@
-// Elementary functions, element by element: powers, exponentials, logarithms and trigonometric functions. In:
-// tensors. Out: a tensor of their shape.
+// Elementwise elementary functions: powers, exponentials, logarithms and trigonometric functions. In: tensors
+// that broadcast. Out: a tensor of the broadcast shape.
 #include "kernels/simd/sleef.h"
 #include "op/elementwise.h"
 #include "op/rules.h"
@@ -13,7 +13,7 @@ namespace tapedeck {
 /// Where aᵇ has a derivative with respect to b, for partial::of_pow_in_b: at real numbers above 0 and at
 /// complex numbers other than 0.
 static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
-/// For partial::of_pow_in_a.
+/// Where b is 0 and a⁻¹ may be infinite, for partial::of_pow_in_a.
 static Tensor no_inverse(const Tensor& a, const Tensor& b) {
   const bool single = a.dtype() == DType::f32 || a.dtype() == DType::c64;
   const double normal =

@@ -1,5 +1,6 @@
-// The op of a user's map. In: the loops of a function of elements, and the function on tensors. Out: the op's
-// shape, values and rule. map_pass.cpp runs the passes of derivatives, map_derivative.cpp says which.
+// The op of a user's map. In: the loops of an elementwise function, and the function on tensors. Out: the
+// op's shape, values and rule. map_derivative.cpp chooses how derivatives run, map_pass.cpp runs their
+// passes.
 #include "tapedeck/map.h"
 
 #include "core/format.h"
@@ -73,7 +74,7 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
   std::vector<Tensor> dy;
   for (Gradient& g : dys) {
     dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
-    g = {};   // so that a gradient may take over its memory
+    g = {};   // so that a gradient may reuse its memory
   }
   unsigned wanted = 0;
   for (int i = 0; i < m.inputs; ++i)

@@ -1,7 +1,8 @@
-// How the derivatives of a user's map run. In: a call, its cotangents or tangents. Out: fused passes; where a
-// recorder follows, ops that are such passes; for many stacked directions, products of partials. The ops'
-// own derivatives are passes again in what they are linear in, and f by ops in the inputs of the map, so
-// nobody pays for second derivatives who does not ask for them.
+// Chooses how derivatives of a user's map run. In: a call, and its cotangents or tangents. Out: gradients or
+// tangents, by fused passes; if operands are tracked, by ops that run such passes; for many stacked
+// directions, by products with partials. The derivatives of these ops are again passes in the arguments in
+// which the ops are linear, and f by ops in the inputs of the map. So only programs that compute second
+// derivatives pay for them.
 #include <algorithm>
 
 #include "kernels/elementwise/limits.h"
@@ -39,12 +40,12 @@ Tensors list_of(Refs x) {
 }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// Whether so many directions take a pass each, which computes f again. For more, partials are computed once.
+// Whether each direction has a pass, which computes f again. For more directions, partials are computed once.
 bool take_passes(const MapCall& c, std::int64_t directions) {
   return directions <= std::max<std::int64_t>(c.m.results, kernels::kFewDirections);
 }
 
-// Those of a list that there are, with the inputs that they belong to.
+// The defined tangents in v, and the inputs in x that they belong to.
 struct Directions {
   Directions(const Tensors& x, std::span<const Tensor> v) {
     for (std::size_t i = 0; i < v.size(); ++i) {
@@ -101,7 +102,7 @@ Tensors bend(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor
 Tensor broadcast(const Tensor& x, const Shape& shape) {
   return x.shape() == shape ? x : broadcast_to(x, shape);
 }
-// The operands as f takes them: moved and broadcast.
+// The operands of f: the inputs, shifted and broadcast.
 Tensors stretched(const MapCall& c, Refs x) {
   Tensors all;
   for (int i = 0; i < c.m.inputs; ++i)
@@ -111,20 +112,20 @@ Tensors stretched(const MapCall& c, Refs x) {
 Tensor stretched_tangent(const MapCall& c, const Tensor& dx, int i) {
   return aligned(moved(dx, {.by = c.shift(i).by}), c.x[i].ndim(), c.shape.ndim());
 }
-// The transpose of that.
+// The transpose of stretched_tangent.
 Tensor shrunk(const MapCall& c, const Tensor& dz, int i) {
   return moved(unbroadcast(dz, c.x[i].shape(), c.shape), {.by = -c.shift(i).by});
 }
 
-// A one for every element of result k.
+// Cotangents of ones for result k, and undefined for the others.
 Tensors unit(const MapCall& c, std::size_t k) {
   Tensors dy(at(c.m.results));
   dy[k] = ones(c.shape, c.dtype());
   return dy;
 }
 
-// Gradients by products of stacked cotangents with what partials(call, unit) gives for each result, where the
-// call is of operands that are all of the results' shape.
+// Gradients as products of stacked cotangents and partials. partials(call, unit, p) computes the partials p
+// of one result, for a call whose operands all have the shape of the results.
 template <class Partials> void pull_by_products(const MapCall& c, std::span<const Tensor> dy, unsigned wanted,
                                                 std::span<Gradient> dx, const Partials& partials) {
   const Tensors z = stretched(c, c.x);
@@ -143,7 +144,7 @@ template <class Partials> void pull_by_products(const MapCall& c, std::span<cons
       add_to(dx[at(i)], shrunk(c, std::move(sums[at(i)]).dense(), i));
 }
 
-// Tangents by products, likewise.
+// Tangents as products of stacked tangents and partials.
 void push_by_products(const MapCall& c, Refs dx, std::span<Tensor> dy) {
   const Shape shape = behind(front_of_inputs(c, dx), c.shape);
   const Tensors z = stretched(c, c.x);
@@ -162,7 +163,7 @@ void push_by_products(const MapCall& c, Refs dx, std::span<Tensor> dy) {
   }
 }
 
-// curve() for cotangents that may be stacked. v is not, where they are.
+// Like curve, for cotangents that may be stacked. Precondition: v or dy is not stacked.
 void curve_stacked(const MapCall& c, std::span<const Tensor> v, std::span<const Tensor> dy, unsigned wanted,
                    std::span<Gradient> dx) {
   if (front_of_results(c, dy).ndim() == 0) return curve(c, v, dy, wanted, dx);
@@ -174,17 +175,17 @@ void curve_stacked(const MapCall& c, std::span<const Tensor> v, std::span<const 
   });
 }
 
-// What the ops of derivatives are called with. Their inputs are those of the map, then those cotangents of
-// results, or tangents of inputs, that are given.
+// The attributes of the ops of derivatives. Their inputs are the inputs of the map, followed by the defined
+// cotangents of results, or tangents of inputs.
 struct DerivativeAttrs {
   const MapFunction* m;
   OwnedAttrs attrs;   // of the map
   Shape shape;
   bool moved;
-  unsigned given, wanted;   // bits of cotangents or tangents; of gradients
+  unsigned given, wanted;   // masks of the defined cotangents or tangents; of the wanted gradients
 };
 
-// A call of such an op, taken apart.
+// The parts of a call of such an op.
 class DerivativeCall {
  public:
   explicit DerivativeCall(const Call& c) : a_(c.attrs<DerivativeAttrs>()) {
@@ -199,7 +200,8 @@ class DerivativeCall {
     const Attrs attrs = a_.attrs.view();
     return {*a_.m, attrs, refs(pointers_), a_.shape, a_.moved ? a_.m->shifts(attrs.data) : nullptr};
   }
-  // The lists of x behind the inputs, in their places; the places of such a list, in order.
+  // given: the elements of x after the inputs, each at its index k among the results or inputs of the map.
+  // each_given, each_wanted: call f(k) for all such indices, in order.
   Tensors given(Refs x) const {
     Tensors all(at(std::max(a_.m->inputs, a_.m->results)));
     int next = inputs();
@@ -208,7 +210,8 @@ class DerivativeCall {
   }
   template <class F> void each_given(const F& f) const { each(a_.given, f); }
   template <class F> void each_wanted(const F& f) const { each(a_.wanted, f); }
-  // The inputs whose gradients c wants, and whether it wants some of what is given.
+  // wanted_inputs: the inputs of the map whose gradients c wants. wants_given: whether c wants the gradient
+  // of a given cotangent or tangent.
   unsigned wanted_inputs(const Call& c) const {
     return static_cast<unsigned>(c.wanted) & ((1u << inputs()) - 1);
   }
@@ -246,7 +249,7 @@ Tensors inputs_for(const MapCall& c, std::span<const Tensor> given) {
   return x;
 }
 
-// The op of gradients. It is linear in the cotangents, by the map's jvp.
+// The op of gradients. It is linear in the cotangents; its vjp in them is the map's jvp.
 void compute_gradients(const Call& c, std::span<Tensor> y) {
   const DerivativeCall d(c);
   const MapCall map = d.map();
@@ -295,7 +298,7 @@ void gradients_jvp(const Call& c, Refs t, std::span<Tensor> y) {
   });
 }
 
-// The op of tangents. It is linear in those of the inputs, by the map's vjp.
+// The op of tangents. It is linear in the tangents of the inputs; its vjp in them is the map's vjp.
 void compute_tangents(const Call& c, std::span<Tensor> y) {
   const DerivativeCall d(c);
   Tensors dx = d.given(c.x);

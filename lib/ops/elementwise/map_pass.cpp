@@ -1,5 +1,5 @@
-// The derivatives of a user's map as passes over memory. In: a call, its cotangents or tangents, which may be
-// stacked. Out: gradients, or tangents of the results.
+// The derivatives of a user's map as passes over memory. In: a call, and its cotangents or tangents, which
+// may be stacked. Out: gradients, or tangents of the results.
 #include <algorithm>
 #include <cmath>
 
@@ -16,14 +16,14 @@
 namespace tapedeck::detail {
 namespace {
 
-// Outside of a kernel.
+// Notifies the trace, since this runs outside of a kernel.
 void run_pass(const kernels::UserLoops& loops, Attrs attrs, const kernels::PassTensors& pass) {
   if (thread_state.trace) [[unlikely]]
     thread_state.trace->on_user_map(loops, attrs, pass);
   kernels::run_pass(loops, attrs.data, pass);
 }
 
-// The operands of a pass: the inputs, then others.
+// The operands of a pass: the inputs, followed by cotangents or tangents.
 struct Operands {
   Operands(const MapCall& c, std::span<const Tensor> others) : read((1u << c.m.inputs) - 1) {
     for (int i = 0; i < c.m.inputs; ++i)
@@ -40,13 +40,13 @@ struct Operands {
   unsigned read;
 };
 
-// Whether gradients of broadcast inputs are summed by the op sum, as those of vjps are.
+// Whether the op sum computes gradients of broadcast inputs after the pass, as in vjps of the library's ops.
 bool sums_apart(const MapCall& c) {
   return !c.shifts && !is_half(c.dtype()) && kernels::has_short_rows(c.shape, c.x);
 }
 
-// Where gradients go: where others are that they are added to, where cotangents are that nobody else holds,
-// or in memory of their own.
+// The memory of gradients: earlier gradients, to which they are added; cotangents that have no other owner;
+// or new allocations.
 class Gradients {
  public:
   Gradients(const MapCall& c, std::vector<Tensor>& dy, const Shape& front)
@@ -62,7 +62,7 @@ class Gradients {
     }
   }
 
-  // That of input i, of its shape.
+  // The gradient of input i, summed to the shape of that input.
   Tensor take(int i) {
     Tensor all = std::move(out[static_cast<std::size_t>(i)]);
     return apart_ ? unbroadcast(all, c_.x[i].shape(), c_.shape) : all;
@@ -116,7 +116,7 @@ void pull_in_passes(const MapCall& c, std::vector<Tensor> dy, unsigned wanted, s
 
 namespace {
 
-// Tangents along the shape of the results; undefined for 0.
+// The tangents, broadcast to the shape of the results. Undefined tangents, which count as 0, stay undefined.
 std::vector<Tensor> broadcast_tangents(const MapCall& c, Refs dx, const Shape& front) {
   const Shape shape = behind(front, c.shape);
   std::vector<Tensor> all;
@@ -152,7 +152,7 @@ void push_in_pass(const MapCall& c, Refs dx, std::span<Tensor> dy) {
             .directions = front.size()});
 }
 
-// The same by ops, which take inputs without a tangent for constants.
+// Like push_in_pass, by ops, for which inputs without a tangent are constants.
 void push_by_ops(const MapCall& c, Refs dx, std::span<Tensor> dy) {
   std::vector<Tensor> x, primals, tangents;
   for (int i = 0; i < c.m.inputs; ++i)
@@ -184,7 +184,7 @@ void push_in_passes(const MapCall& c, Refs dx, std::span<Tensor> dy) {
     some |= !dx[i].defined();
   push_in_pass(c, dx, dy);
   if (!some || std::all_of(dy.begin(), dy.end(), is_finite)) return;
-  // 0 · ∞ of an input without a tangent is NaN, where it should add nothing.
+  // The pass computes 0 · ∞ = NaN for an input without a tangent, which should contribute nothing.
   std::fill(dy.begin(), dy.end(), Tensor());
   push_by_ops(c, dx, dy);
 }

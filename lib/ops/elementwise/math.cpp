@@ -1,5 +1,4 @@
-// Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast
-// shape.
+// Elementwise arithmetic and selection. In: tensors that broadcast. Out: a tensor of the broadcast shape.
 #include "ops/elementwise/math.h"
 
 #include <array>
@@ -32,7 +31,7 @@ Spec infer_add_n(const Call& c) {
   return numeric(c);
 }
 
-// The rule of a sum: every term has the cotangent of the sum.
+// The rule of a sum: the cotangent of every term is the cotangent of the sum.
 constexpr Rule kEachRule = [] {
   Rule rule = Rule::custom(
       {},
@@ -175,7 +174,7 @@ constexpr Op kMinimum = {
 
 constexpr Op kClip = {
     .name = "clip",
-    .doc = "x clamped to [low, high]. The gradient goes to the operand selected, to x at a bound.",
+    .doc = "x clamped to [low, high]. The gradient goes to the selected operand; at a bound, to x.",
     .tensorflow = "ClipByValue",
     .args = {"x", "low", "high"},
     .infer = arithmetic,

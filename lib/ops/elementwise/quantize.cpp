@@ -1,5 +1,5 @@
-// Rounding to few levels. In: activations or weights, and a range. Out: the nearest levels. The derivative is
-// that of clipping, as if nothing were rounded, so finite differences do not reproduce it.
+// Rounding to a small number of levels. In: activations or weights, and a range. Out: the nearest levels. The
+// derivative is that of clipping without rounding, so finite differences do not reproduce it.
 #include "tapedeck/ops/quantize.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 void check_bits(const Call& c, int bits, int most) {
   if (bits < 2 || bits > most) throw_error<ArgumentError>("{}: bits is {}; use 2..{}", c.op.name, bits, most);
 }
-// The spec of x. Throws unless min and max, the inputs after it, have this shape.
+// The spec of x. Throws unless min and max, inputs 1 and 2, have this shape.
 Spec with_range(const Call& c, const Shape& shape) {
   require_floating(c, 0);
   require_one_dtype(c);
@@ -28,8 +28,8 @@ Spec with_range(const Call& c, const Shape& shape) {
   return c.x[0].spec();
 }
 
-// A range shifted so that 0 is exactly a level, and the distance between its levels: Jacob et al. 2018,
-// section 3. NaN propagates.
+// A range, shifted so that 0 is exactly a level, and the step between levels: Jacob et al. 2018, section 3.
+// NaN propagates.
 struct Levels {
   double min, max, step;
 };
@@ -65,11 +65,11 @@ struct Range {
   }
 };
 
-// These run on SIMD vectors. The operands besides x are numbers or rows.
+// Functions of SIMD vectors. The operands other than x are scalars or rows.
 struct ToLevels {
   auto operator()(auto x, auto low, auto high, auto step) const {
-    // As a multiple of the step, since adding low would not give exactly 0 where the compiler fuses the
-    // operations.
+    // Computes a multiple of the step: with low added instead, the result may not be exactly 0 if the
+    // compiler fuses the operations.
     const auto level = floor((minimum(maximum(x, low), high) - low) / step + 0.5);
     return (level + floor(low / step + 0.5)) * step;
   }
@@ -79,7 +79,7 @@ struct HalfUp {
     return floor(minimum(maximum(x, least), most) * scale + 0.5) / scale;
   }
 };
-// Rounds halves to the even level, which is the one below if half_up has rounded to an odd one.
+// Rounds ties to the even level: the one below, if rounding up results in an odd level.
 struct HalfToEven {
   auto operator()(auto x, auto scale, auto least, auto most) const {
     const auto scaled = minimum(maximum(x, least), most) * scale, up = floor(scaled + 0.5);
@@ -98,7 +98,7 @@ void run_fake_quant(const Call& c, std::span<Tensor> y) {
   run_on<ToLevels>(c.x[0], range.low, range.high, range.step, y[0]);
 }
 
-// The levels that `bits` bits represent: steps per 1, and the lowest and highest value.
+// The levels that `bits` bits represent: steps per unit, and the lowest and highest value.
 struct Steps {
   double scale, least, most;
 };
@@ -115,11 +115,11 @@ Steps steps_between(const Call& c, double low, double high) {
                                                                                                   : -last - 1;
   const double by_low = first * low > 0 ? first / low : kNoScale,
                by_high = last * high > 0 ? last / high : kNoScale, scale = std::min(by_low, by_high);
-  if (scale == kNoScale) return {1, 0, 0};   // the range is 0 alone, or only on the side without levels
+  if (scale == kNoScale) return {1, 0, 0};   // the range is only 0, or is on the side without levels
   return {scale, by_low < by_high ? low : first / scale, by_low < by_high ? last / scale : high};
 }
 
-// A range with one number for each entry of an axis, from the end, as it broadcasts to x.
+// Reshapes a range with one number for each entry of an axis, counted from the end, to broadcast to x.
 Tensor along(std::optional<int> axis, const Tensor& range) {
   Shape shape = range.shape();
   for (int d = -1; axis && d > *axis; --d)
@@ -144,8 +144,8 @@ void run_quantize(const Call& c, std::span<Tensor> y) {
        : run_on<HalfToEven>)(x, like_x(scale), like_x(least), like_x(most), y[0]);
 }
 
-// The derivative of clip(x, low, high), where low and high are two further inputs, if there are any: numbers,
-// or one for each entry of an axis, which counts from the end.
+// The derivative of clip(x, low, high). low and high are scalars, or have one number for each entry of an
+// axis, counted from the end. Inputs 1 and 2 of the call, if it has them, get their gradients.
 class Clipped {
  public:
   Clipped(const Tensor& x, const Tensor& low, const Tensor& high, std::optional<int> axis)
@@ -243,8 +243,8 @@ constexpr Op kQuantizeAndDequantize = {
     .name = "quantize_and_dequantize",
     .doc =
         "x rounded to the nearest multiple of a step, chosen so that the integers of `bits` bits cover "
-        "min to max, which are numbers or hold one for each entry of an axis; the derivative is that of "
-        "clipping.",
+        "min to max, which are scalars or have one element for each entry of an axis; the derivative is "
+        "that of clipping.",
     .tensorflow = "QuantizeAndDequantizeV2",
     .args = {"x", "min", "max"},
     .infer =
@@ -275,7 +275,7 @@ constexpr Op kQuantizeAndDequantize = {
 constexpr const Op* quantize_table[] = {&kFakeQuantWithMinMaxArgs, &kFakeQuantWithMinMaxVars,
                                         &kFakeQuantWithMinMaxVarsPerChannel, &kQuantizeAndDequantize};
 
-// The options with an axis that counts from the end.
+// The options with the axis counted from the end.
 QuantizeAndDequantizeOptions from_end(QuantizeAndDequantizeOptions o, const Tensor& x) {
   if (o.axis) o.axis = checked_axis(kQuantizeAndDequantize, *o.axis, x.ndim()) - x.ndim();
   return o;

@@ -1,4 +1,4 @@
-// Rounding, and quotients that are rounded or safe for a divisor of 0, element by element. In: tensors that
+// Elementwise rounding, and quotients that are rounded or are 0 for a divisor of 0. In: tensors that
 // broadcast. Out: a tensor of the broadcast shape.
 #include "core/format.h"
 #include "kernels/elementwise/division.h"
@@ -12,7 +12,7 @@
 namespace tapedeck {
 namespace {
 
-/// Like map_arithmetic, for an f that divides by b: throws if an integer divisor is 0.
+/// Like map_arithmetic, for an f that divides by b. Throws ArgumentError if an integer divisor is 0.
 template <class F> constexpr Kernel map_division(F) {
   return {[](const Call& c, std::span<Tensor> y) {
             if (!is_floating(y[0].dtype()) && y[0].size() > 0)

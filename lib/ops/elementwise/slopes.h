@@ -1,5 +1,5 @@
-// The functions of tapedeck/simd/slopes.h for the other arguments of partials: ops for Tensors, and for
-// Probes.
+// Overloads of the functions in tapedeck/simd/slopes.h for the other argument types of partials: for Tensors,
+// which run ops, and for Probes.
 #pragma once
 #include "op/probe.h"
 #include "tapedeck/simd/slopes.h"
