@@ -52,7 +52,7 @@ Spec infer_squeeze(const Call& c) {
   return {x.dtype(), without(x.shape(), mask, false)};
 }
 
-// The same permutation for all axes of x; leading axes stay first.
+// The permutation extended to all axes of x; additional leading axes stay first.
 TransposeAttrs in_full(const TransposeAttrs& a, const Tensor& x) {
   TransposeAttrs full{x.ndim(), {}};
   const int front = x.ndim() - a.axes;
@@ -118,7 +118,7 @@ Spec infer_tile(const Call& c) {
   return {x.dtype(), shape};
 }
 
-// Sums the copies that tile made, one axis after the other: dy is seen as [before, reps, after].
+// Sums the copies that tile made, one axis at a time, with dy reshaped to [before, reps, after].
 Tensor sum_of_copies(const Call& c, const Tensor& dy) {
   const Shape &x = c.x[0].shape(), &reps = c.attrs<TileAttrs>().reps;
   Shape shape = behind_extra(dy, c.y[0].ndim(), c.y[0].shape());
@@ -175,7 +175,7 @@ std::vector<Spec> infer_all(const Call& c) {
 
 constexpr Rule kEachItself = accepting_none(kIdentityRule);
 
-// Zeros, as a function of x.
+// Zeros, recorded as a function of x.
 Tensor no_change(const Tensor& x, const Shape& shape) { return piecewise_in(zeros(shape, x.dtype()), x); }
 
 constexpr Rule kPiecewiseRule = stacking_jvp(Rule::custom(
@@ -293,7 +293,7 @@ constexpr Op kIdentity = {
 constexpr Op kPiecewise = {
     .name = "piecewise",
     .doc =
-        "p, whose derivative in x is zeros of any order. Used by the gradients of maxima and of "
+        "p, whose derivatives in x, of any order, are zeros. Used by the gradients of maxima and of "
         "branches.",
     .args = {"p", "x"},
     .infer = same_as_first,

@@ -60,7 +60,7 @@ void run_set(const Call& c, std::span<Tensor> y) {
   kernels::put_diagonals(c.x[1], c.attrs<DiagonalAttrs>().d, y[0]);
 }
 
-// The main diagonal of a tensor with twice the axes of `diagonal`, as that of an n × n matrix.
+// The main diagonal of a tensor with twice the axes of `diagonal`, treated as an n × n matrix.
 kernels::DiagonalRows main_diagonals(const Shape& diagonal) {
   const std::int64_t n = diagonal.size();
   return {0, 0, n, n, n, true, true};

@@ -9,7 +9,7 @@
 namespace tapedeck {
 
 inline constexpr std::int64_t kAllDiagonals =
-    std::numeric_limits<std::int64_t>::max() / 2;   // further than any diagonal
+    std::numeric_limits<std::int64_t>::max() / 2;   // beyond any diagonal
 
 // For matrices with these extents. A single diagonal is stored without an axis for the number of diagonals.
 struct DiagonalAttrs {

@@ -160,8 +160,8 @@ constexpr Op kScatterNd = {
 
 constexpr const Op* index_table[] = {&kGather, &kScatterAdd, &kGatherNd, &kScatterNd};
 
-// For an embedding: the gradient is IndexedSlices of the rows that were used. Stacked cotangents have no such
-// form and are summed into a dense gradient.
+// Along the first axis, as in an embedding, the gradient is IndexedSlices of the rows that were used.
+// IndexedSlices cannot represent stacked cotangents, which are summed into a dense gradient.
 Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const Tensor &x = c.x[0], &indices = c.x[1];
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();

@@ -48,11 +48,11 @@ Spec infer_stack(const Call& c) {
   return {one.dtype, shape};
 }
 
-// Bytes of a cache line; of the rows that stay in the L1 cache; the least of a thread.
+// Bytes of a cache line; of a block of rows that stays in the L1 cache; the fewest bytes for a thread.
 constexpr std::int64_t kLine = 64, kNear = 1 << 14, kTask = 1 << 18;
 
-// Whether all parts, Refs or a span of tensors, have one element of a row each, and there are enough rows for
-// copies of blocks to pay.
+// Whether each part has one element per row, and there are enough rows for copies of blocks to pay off. parts
+// is Refs or a span of tensors.
 bool are_columns(const kernels::AxisView& view, const auto& parts) {
   bool single = view.before >= 8 && view.after == 1 && parts.size() >= 2;
   for (decltype(parts.size()) i = 0; single && i < parts.size(); ++i)
@@ -60,8 +60,8 @@ bool are_columns(const kernels::AxisView& view, const auto& parts) {
   return single;
 }
 
-// Calls copy(first row, rows) for all rows of parts of so many bytes in all, in blocks: parts of a row that
-// are short share cache lines, which is no matter where the block stays in the cache.
+// Calls copy(first row, number of rows) for all rows, which have `bytes` bytes each. Rows with short parts
+// are copied in blocks: their parts share cache lines, which costs little while the block stays in the cache.
 template <class F> void each_block(std::int64_t rows, std::int64_t bytes, std::int64_t parts, F copy) {
   if (bytes > kLine * parts) return copy(0, rows);
   const std::int64_t piece = std::max(kNear / bytes, std::int64_t{1});
@@ -112,7 +112,7 @@ std::vector<Spec> infer_unstack(const Call& c) {
                            {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
 }
 
-// So many runs of n elements each.
+// A view of `count` runs of n elements each.
 kernels::StridedView view_of(const kernels::Runs& runs, std::int64_t count, std::int64_t n) {
   kernels::StridedView view(runs.first);
   view.append(count, runs.step);
@@ -120,7 +120,7 @@ kernels::StridedView view_of(const kernels::Runs& runs, std::int64_t count, std:
   return view;
 }
 
-// The forward pass of split and unstack: cuts x into the outputs along the axis.
+// The forward pass of split and unstack: splits x into the outputs along the axis.
 void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
   const kernels::AxisView view(x.shape(), x.ndim() + axis);
   const std::int64_t row = kernels::wrapping_mul(view.extent, view.after);
@@ -227,8 +227,8 @@ int only_wanted(const Call& c) {
   return found;
 }
 
-// One part is taken by slice. Several are cut out by a single op, which second derivatives then go through
-// once.
+// A single part is computed by slice. Several parts are computed by one split, so that second derivatives
+// also run a single op.
 void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor dy = std::move(dys[0]).dense();
   const int axis = c.attrs<AxisAttrs>().axis;
@@ -267,7 +267,8 @@ void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   std::ranges::move(kUnstack.run({&dy, 1}, attrs), dx.begin());
 }
 
-// Joins the gradients of the parts. Unused parts become zeros between used ones, and padding around them.
+// Joins the gradients of the parts. Unused parts become zeros between used ones, and padding before and
+// after.
 void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, std::span<Gradient> dx) {
   const auto came = [](const Gradient& g) { return g.defined(); };
   const auto first = std::ranges::find_if(dys, came) - dys.begin(),

@@ -78,7 +78,7 @@ Tensor pad(const Tensor& x, Ints before, Ints after, double value) {
   return padded(x, padding);
 }
 
-// Pads one axis after the other, by selecting entries of that axis.
+// Pads one axis at a time, by selecting entries of that axis.
 Tensor mirror_pad(const Tensor& x, Ints before_each, Ints after_each, Mirror mirror) {
   const Shape before(before_each.span()), after(after_each.span());
   require_same_rank("mirror_pad", x, before, after);

@@ -33,7 +33,7 @@ int marked_axes(const Call& c, const Tensor& x, const Tensor& marks, int rest, s
   return front;
 }
 
-// dy rearranged to the shape of x: row k is row numbers[k] of dy, or zeros if there is none.
+// dy rearranged to the shape of x: row k is row numbers[k] of dy, or zeros if numbers[k] is negative.
 Tensor in_their_places(const Tensor& dy, const Tensor& numbers, int rest, int axes, const Shape& x) {
   const Tensor rows = rows_of_groups(dy, numbers, -rest - 1);
   return axes == 1 ? rows
@@ -145,7 +145,7 @@ std::int64_t places_named(const Call& c) {
       throw_error<ShapeError>("{}: index {} of tensor {} is negative", c.op.name, o->index, m);
     largest = std::max(largest, kernels::largest_index(indices));
   }
-  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // has the gap, if any
+  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // contains any gap
   for (int m = 0; m < pairs_of(c); ++m)
     kernels::mark(indices_of(c, m), named);
   if (const auto missing = std::find(named.begin(), named.end(), false); missing != named.end())
@@ -265,7 +265,7 @@ constexpr Op kDynamicPartition = {
 
 constexpr Op kPartitionPlaces = {
     .name = "partition_places",
-    .doc = "Where dynamic_partition moves each row: its position in the concatenation of the parts.",
+    .doc = "The position of each row in the concatenation of the parts that dynamic_partition returns.",
     .args = {"partitions"},
     .infer = infer_places,
     .forward = run_partition_places,
@@ -274,7 +274,7 @@ constexpr Op kPartitionPlaces = {
 
 constexpr Op kStitchPlaces = {
     .name = "stitch_places",
-    .doc = "Where dynamic_stitch places each row: its index, or -1 if a later row has the same.",
+    .doc = "The index at which dynamic_stitch places each row, or -1 if a later row has the same index.",
     .args = {"indices"},
     .infer = infer_stitch_places,
     .forward = run_stitch_places,

@@ -11,7 +11,7 @@ struct RowAttrs {
 struct PartAttrs {
   int rest, count;
 };
-// Of ops on partition numbers alone, and on indices alone.
+// For ops on partition numbers only, and on indices only.
 struct CountOfPartsAttrs {
   int count;
 };

@@ -1,5 +1,5 @@
-// Multi-dimensional positions along the first axes of a tensor, as gather_nd and scatter_nd take them: the
-// second input of a call is indices [entries…, depth], whose last axis holds one position.
+// Multi-dimensional positions along the first axes of a tensor, in the format of gather_nd and scatter_nd:
+// the second input of a call is indices [entries…, depth], whose last axis has the coordinates of a position.
 #pragma once
 #include "ops/axes.h"
 

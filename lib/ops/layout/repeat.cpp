@@ -169,7 +169,7 @@ Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceA
 
 Tensor rolled(const Tensor& x, const RollAttrs& a) { return kRoll.with(a, x); }
 
-// The given axes, from 0.
+// The given axes, counted from 0.
 std::vector<int> axes_to_roll(const Tensor& x, const Axes& axes) {
   std::vector<int> list(axes.all ? static_cast<std::size_t>(x.ndim()) : 0);
   std::iota(list.begin(), list.end(), 0);

@@ -38,7 +38,7 @@ void run_slice(const Call& c, std::span<Tensor> y) {
        y[0]);
 }
 
-// What slice cuts off around the part, as the attributes of pad, which adds it back.
+// The entries that slice removes around the part, as the attributes of pad, its adjoint.
 PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
   PadAttrs result{part.begin, {}};
   for (int d = part.begin.ndim(); d > 0; --d)
@@ -86,7 +86,7 @@ void run_strided_add(const Call& c, std::span<Tensor> y) {
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part);
 Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& updates);
 
-// The part that slice takes, as StridedAttrs of the last axes.
+// The part that slice selects, as StridedAttrs of the last axes.
 StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
   const auto axes = static_cast<std::size_t>(part.begin.ndim());
   const Shape size(y.dims().last(axes));
@@ -96,9 +96,8 @@ StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
   return {Shape(x.dims().last(axes)), part.begin, size, ones, size};
 }
 
-// The rule of an op that takes a part of x. If other parts have contributed to the gradient already, dy is
-// added to that in place. Padding dy with zeros and adding the result would cost as much as all of x, for
-// every part.
+// The rule of an op that selects a part of x. If other parts have contributed to the gradient already, dy is
+// added to it in place. Padding dy with zeros and adding the result would process all of x for every part.
 template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Part) {
   Rule rule = Rule::linear(adjoint);
   rule.adds = 1;
@@ -215,7 +214,7 @@ Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& upda
   return kStridedSliceAdd.execute({refs, 2}, Attrs(part), 1);
 }
 
-// Collects what the slices select, axis by axis.
+// Converts slices to the part that they select, axis by axis.
 class Slicing {
  public:
   Slicing(std::string_view name, const Tensor& x) : name_(name), x_(x) {}

@@ -1,4 +1,4 @@
-// The attributes of slices and padding, and what rules need of them.
+// The attributes of slices and padding, and functions on them for rules.
 #pragma once
 #include "tapedeck/op.h"
 #include "tapedeck/ops/slice.h"

@@ -1,4 +1,4 @@
-// Blocks of pixels moved between spatial axes, batch and channels. In: images. Out: the same elements in
+// Moves blocks of pixels between spatial axes, batch and channels. In: images. Out: the same elements in
 // other positions. Axes count from the end, so that leading axes of stacked cotangents stay unchanged.
 #include "tapedeck/ops/space_to_batch.h"
 
@@ -69,7 +69,7 @@ void fill(Tensor& y, const Tensor& x, const kernels::StridedView& at) {
   if (y.size()) kernels::copy_from(x, at, y);
 }
 
-// The padding around the spatial axes, given for all axes of x.
+// The padding around the spatial axes, with an entry for every axis of x.
 struct Around {
   Shape before, after;
 };
@@ -111,7 +111,7 @@ void run_batch_to_space(const Call& c, std::span<Tensor> y) {
   const int first = x.ndim() - a.ndim;
   const Shape steps = steps_of(x.shape());
   Shape whole = x.shape();
-  std::int64_t step = x.shape()[first] / a.block.size();   // between the positions of a block, in batches
+  std::int64_t step = x.shape()[first] / a.block.size();   // of positions in a block, in batch entries
   whole.set(first, step);
   Shape block_steps = a.block;
   for (int i = a.block.ndim(); i-- > 0; step *= a.block[i])
@@ -151,8 +151,7 @@ Spec infer_depth_to_space(const Call& c) {
   return {x.dtype(), behind(front_of(x), {Shape{height, block}.size(), Shape{width, block}.size()},
                             channels_of(x) / (block * block))};
 }
-// Swaps two levels of runs of elements: every part of x holds `a` × `b` runs, every part of the result `b` ×
-// `a`.
+// Transposes runs of elements: each part of x is an `a` × `b` matrix of runs, and becomes a `b` × `a` matrix.
 void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run, Tensor& y) {
   if (y.size() == 0) return allocate_for(y);
   const std::int64_t part = a * b * run;

@@ -1,4 +1,4 @@
-// The attributes of the ops that move blocks of pixels into the batch or into channels.
+// The attributes of the ops that move blocks of pixels to the batch or to channels, and back.
 #pragma once
 #include "tapedeck/shape.h"
 

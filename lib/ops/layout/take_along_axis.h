@@ -4,8 +4,8 @@
 
 namespace tapedeck {
 
-// Axes count from the end. Indices have `axes` axes; if the tensor has leading axes beyond those, the same
-// indices apply to each of its entries there.
+// Axes count from the end. Indices have `axes` axes; if the tensor has further leading axes, the same indices
+// apply to every entry along them.
 struct TakeAttrs {
   int axis, axes;
 };
@@ -14,8 +14,8 @@ struct AddAttrs {
   int axis;
 };
 
-/// Zeros of `shape`, with the leading axes that x has beyond it, to which the elements of x are added at
-/// indices along an axis counted from the end.
+/// Adds the elements of x to zeros, at indices along an axis counted from the end. The zeros have `shape`,
+/// preceded by any further leading axes of x.
 Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis);
 
 }   // namespace tapedeck

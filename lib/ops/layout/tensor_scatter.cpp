@@ -56,10 +56,10 @@ Tensor at_positions(const Call& c, const Tensor& updates) {
       Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
 }
 
-// The adjoint of the update in its updates, by the positions of the call.
+// The adjoint of tensor_scatter_update in its updates, at the positions of the call.
 Tensor kept_updates(const Call& c, const Tensor& dy);
 
-// y is x's rows at the positions, and zeros where a later position is the same.
+// y: the rows of x at the positions, or zeros if a later position is the same.
 Spec infer_kept(const Call& c) {
   require_axes(c, c.attrs<IntoAttrs>().axes);
   require_nd_indices(c, c.attrs<IntoAttrs>().axes);
@@ -108,8 +108,8 @@ template <bool negative> constexpr Rule kSummed = Rule::custom(
         dy[0] = negative ? -at_positions(c, dx[2]) : at_positions(c, dx[2]);
     });
 
-// Masks of the elements of x and of the updates that equal the extreme at their position, and how many share
-// it there.
+// Masks of the elements of x and of the updates that equal the extreme at their position, and the number of
+// these elements at each position.
 struct Chosen {
   Tensor x, updates, count;
   explicit Chosen(const Call& c)
