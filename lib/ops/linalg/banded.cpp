@@ -39,8 +39,8 @@ Tensor with_zeros(const Tensor& x, std::int64_t before, std::int64_t after) {
   return pad(x, front, back);
 }
 
-// The diagonal of p qᵀ that is `ahead` places above the main one: Σ p[j] q[j + ahead] at j, and zeros if
-// there is no such row.
+// The diagonal of p qᵀ that is `ahead` places above the main diagonal: Σ p[j] q[j + ahead] at j, and 0 if q
+// has no row j + ahead.
 Tensor diagonal_of_product(const Tensor& p, const Tensor& q, std::int64_t ahead) {
   const std::int64_t n = extent(p, 2), before = std::min(std::max<std::int64_t>(-ahead, 0), n),
                      after = std::min(std::max<std::int64_t>(ahead, 0), n);

@@ -1,4 +1,4 @@
-// Cofactors by the inverse, where that exists and is accurate, else in coordinates of singular vectors.
+// Cofactors, from the inverse if it exists and is accurate, else in the bases of the singular vectors.
 #include "ops/linalg/cofactors.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ bool none_is_zero(const Tensor& y) { return all(not_equal(y, 0.0)).item() != 0; 
 struct Adjugate {
   Tensor matrix, det;
 };
-// Without a division by what depends on m: Faddeev & Le Verrier. Errors are relative to the power of m's
-// size.
+// The algorithm of Faddeev & Le Verrier, which divides by constants only. Errors are relative to a power of
+// the size of m.
 Adjugate adjugate_of_small(const Tensor& m) {
   const std::int64_t n = extent(m, 1);
   const Tensor unit = eye(n, m.dtype());
@@ -31,16 +31,16 @@ Adjugate adjugate_of_small(const Tensor& m) {
   }
   return {y, trace(matmul(m, y)) / static_cast<double>(n)};
 }
-// For an m whose value is the identity. The adjugate of one number is constant, which det · inv would be
-// within rounding errors only.
+// For an m whose value is the identity. The adjugate of a 1 × 1 matrix is constant; det · inv is constant
+// only up to rounding errors.
 Adjugate adjugate_of_unit(const Tensor& m) {
   const Tensor d = det(m);
   if (extent(m, 1) == 1) return {ones_like(m), d};
   return {as_matrix(d) * inv(m), d};
 }
 
-// Of an m whose value is diag(s): by the Schur complement of its first block, divided by the elements of s,
-// which are of similar size. What is left behind the blocks is small or 0.
+// For an m whose value is diag(s): by the Schur complement of its first block, whose rows are divided by
+// their elements of s. These are of similar size within a block; those after the last block are small or 0.
 Adjugate adjugate(const Tensor& m, const Tensor& s, std::span<const std::int64_t> blocks) {
   if (blocks.empty()) return adjugate_of_small(m);
   const std::int64_t r = blocks[0], k = extent(m, 1) - r;
@@ -62,8 +62,8 @@ Adjugate adjugate(const Tensor& m, const Tensor& s, std::span<const std::int64_t
       first.det * size * rest.det};
 }
 
-// For x = u m vh the cofactors are det(u) det(vh) conj(u cof(m) vh). u and vh are constants, so m is diagonal
-// in value only.
+// For x = u m vh the cofactors are det(u) det(vh) conj(u cof(m) vh). u and vh are constants, so the value of
+// m is diagonal, but its derivative is not.
 Tensor cofactors_in_blocks(const Tensor& x, const Svd& f, std::span<const std::int64_t> blocks) {
   const Tensor s = astype(f.s, x.dtype()),
                moved =
@@ -72,8 +72,8 @@ Tensor cofactors_in_blocks(const Tensor& x, const Svd& f, std::span<const std::i
   return as_matrix(det(f.u) * det(f.vh)) * matmul(matmul(conj(f.u), of_m), conj(f.vh));
 }
 
-// How many of the descending singular values s follow each other within a factor of 100. Those that are so
-// small that dividing by them would leave less than half of the digits belong to no block.
+// The sizes of blocks of the descending singular values s: each block spans at most a factor of 100. Values
+// so small that dividing by them would leave less than half of the digits belong to no block.
 std::vector<std::int64_t> blocks_of(std::span<const double> s, DType t) {
   std::vector<std::int64_t> blocks;
   const double least =
@@ -87,8 +87,8 @@ std::vector<std::int64_t> blocks_of(std::span<const double> s, DType t) {
   return blocks;
 }
 
-// The cofactors, made of ops whose derivatives are right for any rank. Matrices with the same blocks go
-// together.
+// The cofactors, computed by ops whose derivatives are correct for any rank. Matrices with the same block
+// sizes are processed together.
 Tensor cofactors_by_ops(const Tensor& x) {
   const std::int64_t n = extent(x, 1), count = x.size() / (n * n);
   const Tensor matrices = reshape(x, {count, n, n});
@@ -112,7 +112,8 @@ Tensor cofactors_by_ops(const Tensor& x) {
   return reshape(gather(concat(parts, 0), tensor(position, {count})), x.shape());
 }
 
-// The formula with the inverse v loses twice the digits of the condition; more than four count.
+// The formula with the inverse v loses twice as many digits as the condition number has. Up to four are
+// accepted.
 bool well_conditioned(const Tensor& x, const Tensor& v) {
   const double n = static_cast<double>(extent(x, 1));
   return all(less(max(abs(x), {-2, -1}) * max(abs(v), {-2, -1}), 100 / n)).item() != 0;
@@ -128,7 +129,7 @@ Tensor cofactors_of(const Tensor& x, const Tensor& y) {
 }
 
 Tensor change_of_cofactors(const Tensor& x, const Tensor& y, const Tensor& e) {
-  if (x.size() == 0 || extent(x, 1) == 1) return zeros_like(e);   // the cofactor of one number is 1
+  if (x.size() == 0 || extent(x, 1) == 1) return zeros_like(e);   // the cofactor of a 1 × 1 matrix is 1
   if (none_is_zero(y)) {
     const Tensor v = inv(x);
     if (well_conditioned(stop_gradient(x), stop_gradient(v))) {
@@ -136,11 +137,11 @@ Tensor change_of_cofactors(const Tensor& x, const Tensor& y, const Tensor& e) {
       return as_matrix(det(x)) * adjoint(as_matrix(trace(moved)) * v - matmul(moved, v));
     }
   }
-  const Tensor z = conj(x);   // a tape conjugates it again
+  const Tensor z = conj(x);   // the tape conjugates it again
   GradientTape tape({.persistent = true});
   tape.watch(z);
   const Tensor cofactors = cofactors_by_ops(z);
-  tape.stop();   // records no gradients; a tape around this one does
+  tape.stop();   // this tape does not record the gradients; an outer one does
   const auto along = [&](const Tensor& direction) {
     const GradientOptions options = {.output_gradients = {direction},
                                      .unconnected = UnconnectedGradients::zero};

@@ -50,8 +50,8 @@ Spec infer_pinv(const Call& c) {
 }
 
 // Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n
-// and n columns of q. The diagonal of r is real, so only the real part of that of m counts. q and r are
-// passed conjugated.
+// and n columns of q. The diagonal of r is real, so only the real part of the diagonal of `half` counts. q
+// and r are passed conjugated.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor half =
       lower_half(conj(matmul(r, dr, {.transpose_b = true}) - matmul(dq, q, {.transpose_a = true})));
@@ -86,19 +86,19 @@ Tensor reciprocal_or_zero(const Tensor& x) {
 }
 Tensor times_i(const Tensor& x) { return complex(zeros_like(x), x); }
 
-// The phase of each complex vector in u is fixed so that its largest component is real. `turns` is how fast
-// the loss would grow if the vectors alone changed their phases. Fixing the phase undoes such a change, which
-// gives this gradient, of the largest components only.
+// The phase of each complex vector in u is fixed so that its largest component is real. `turns` has the
+// derivatives of the loss with respect to the phases of the vectors. Fixing the phases cancels such changes,
+// which adds this gradient, of the largest components only.
 Tensor gradient_of_turns(const Tensor& u, const Tensor& turns) {
   const Tensor size = abs(u);
   return times_i(adjoint(one_hot(argmax(size, -2), extent(u, 2), size.dtype())) *
                  as_row(-turns / max(size, {-2})));
 }
-// How fast the loss grows with the phases of vectors. u holds the conjugates of these vectors.
+// The derivatives of the loss with respect to the phases of vectors. u has the conjugates of these vectors.
 Tensor turns_of(const Tensor& u, const Tensor& du, int axis) { return imag(sum(u * du, {axis})); }
 
 // Giles 2008, section 3.1. Only the lower triangle of x is read, so it also gets the gradient of the upper
-// one. v is conjugated.
+// triangle. v is passed conjugated.
 void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &values = c.y[0], &v = c.y[1];
   const DType t = v.dtype();
@@ -118,7 +118,7 @@ void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 
 // Townsend 2016, "Differentiating the singular value decomposition", section 3; for complex matrices Wan &
 // Zhang 2019, "Automatic differentiation for complex valued SVD", whose phase term is on the diagonal here. u
-// and vh are conjugated.
+// and vh are passed conjugated.
 void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
   if ((extent(c.y[0], 1) > n && dy[0].defined()) || (extent(c.y[2], 2) > m && dy[2].defined()))
@@ -166,14 +166,14 @@ bool has_full_rank(const Tensor& x, const Tensor& y) {
          min(rank).item() > static_cast<double>(std::min(extent(x, 1), extent(x, 2))) - 0.5;
 }
 
-// The largest size of an element of each matrix, or a little where all are 0, as a constant.
+// The largest magnitude in each matrix, but at least 1e-30, as a constant.
 Tensor scale_of(const Tensor& x) {
   const StopRecording stop;
   return astype(maximum(max(abs(x), {-2, -1}, {.keepdims = true}), 1e-30), x.dtype());
 }
 
-// The sum of aᵏ t bᵏ over k ≥ 0, by doubling the number of terms. At least four terms, for derivatives at b =
-// 0. a is scaled and b divided by the scale, so that their powers stay in range.
+// The sum of aᵏ t bᵏ over k ≥ 0, by doubling the number of terms; at least four terms, for derivatives at
+// b = 0. a is divided by its scale and b multiplied by it, so that their powers stay in range.
 Tensor sum_of_powers(Tensor a, Tensor t, Tensor b) {
   constexpr int kMostDoublings = 60;
   for (int i = 0; i < kMostDoublings; ++i) {
@@ -187,10 +187,10 @@ Tensor sum_of_powers(Tensor a, Tensor t, Tensor b) {
   return t;
 }
 
-// x is a sum of its part of full rank and a rest r = x - x y x, of singular values that are treated as zero.
-// Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, has the terms without r. The
-// others follow from the derivatives of singular vectors: if those of a kept value s and of one in r, t, turn
-// towards each other, this has factors 1 / (s² - t²) = (1 + t²/s² + t⁴/s⁴ + …) / s².
+// r = x - x y x is the part of x with singular values that are treated as zero. Golub & Pereyra 1973, "The
+// differentiation of pseudo-inverses", equation 4.12, has the terms without r. The others follow from the
+// derivatives of singular vectors: rotations between the vectors of a kept value s and of a value t in r have
+// factors 1 / (s² - t²) = (1 + t²/s² + t⁴/s⁴ + …) / s².
 Tensor rank_deficient_pinv_gradient(const Tensor& x, const Tensor& y, const Tensor& g) {
   const Tensor yh = conjugate_transpose(y), r = x - matmul(x, matmul(y, x)), rh = conjugate_transpose(r);
   const Tensor rows = matmul(yh, y), columns = matmul(y, yh);
@@ -278,7 +278,7 @@ void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
 void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   const Tensor &a = c.x[0], &b = c.x[1], &y = c.y[0], &da = dx[0], ac = conj(a),
                factor = factor_of_products(a, c.attrs<Ridge>().l2);
-  Tensor right = dx[1], rest;   // right: the tangent of b - a y at fixed y; rest: what da adds to y besides
+  Tensor right = dx[1], rest;   // right: the tangent of b - a y at fixed y; rest: daᴴw, for y = aᴴw
   if (da.defined()) right = right.defined() ? right - matmul(da, y) : -matmul(da, y);
   if (is_tall(a)) {
     right = matmul(ac, right, {.transpose_a = true});
@@ -403,7 +403,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b, const LstsqOptions& options) {
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
   if (options.fast) return kLstsq.with(Ridge{options.l2}, a, b);
   const Tensor* x[] = {&a, &b};
-  kLstsq.infer.one({.op = kLstsq, .x = {x, 2}});   // the same checks as the op's
+  kLstsq.infer.one({.op = kLstsq, .x = {x, 2}});   // runs the checks of the op
   if (options.l2 == 0) return matmul(pinv(a), b);
   return matmul(pinv(with_weight_below(a, options.l2)), with_zeros_below(b, extent(a, 1)));
 }

@@ -1,6 +1,6 @@
-// Eigenvalues and eigenvectors of any square matrices; both are complex. The op scales each vector so that
-// its largest component is 1, which makes the outputs analytic functions of x; the public function divides by
-// norms.
+// Eigenvalues and eigenvectors of general square matrices; both are complex. The op scales each vector so
+// that its largest component is 1, which makes the outputs analytic functions of x; the public function
+// divides by norms.
 #include "kernels/linalg/eig.h"
 
 #include "ops/axes.h"
@@ -17,7 +17,7 @@ std::vector<Spec> infer_eig(const Call& c) {
   return {{z, with_last(c.x[0], 1, {}).shape}, {z, c.x[0].shape()}};
 }
 
-// m[j, i]: the component of vector i at the place where vector j has its largest, which always is 1.
+// m[j, i]: the component of vector i in the row of the largest component of vector j. m[j, j] = 1.
 Tensor at_largest(const Tensor& v) {
   if (v.size() == 0) return v;
   return matmul(one_hot(argmax(abs(v), -2), extent(v, 2), real_of(v.dtype())), v);

@@ -1,6 +1,6 @@
-// einsum. In: an equation and tensors. Out: a tensor, computed by matmul if there is something to sum, else
-// by mul. Repeated labels of an operand are first replaced by diagonals; then the op multiplies pairs of
-// operands from left to right.
+// einsum. In: an equation and tensors. Out: a tensor, computed by matmul for matrix products of
+// floating-point operands, else by mul and sum. First, diagonals replace repeated labels of an operand; then
+// the op multiplies pairs of operands from left to right.
 #include "tapedeck/ops/einsum.h"
 
 #include <algorithm>
@@ -137,7 +137,7 @@ Tensor arranged(const Term& t, const Labels& order) {
   return transpose(t.x, perm);
 }
 
-// Takes the diagonal over each repeated label.
+// Replaces each pair of axes with the same label by its diagonal.
 void take_diagonals(Term& t) {
   for (std::size_t first = 0; first < t.labels.size(); ++first) {
     const std::size_t second = t.labels.find(t.labels[first], first + 1);
@@ -186,7 +186,7 @@ template <class F> Labels those(const Labels& labels, const F& wanted) {
   return some;
 }
 
-// The axes in this order, with extent 1 for labels that the term does not have.
+// The term with its axes in this order, with extent 1 for labels that it does not have.
 Tensor spread(const Term& t, const Labels& order) {
   const Tensor x = arranged(t, those(order, [&](char l) { return has(t.labels, l); }));
   Shape shape;
@@ -202,7 +202,7 @@ Term by_elements(const Term& a, const Term& b, const Labels& kept, const Labels&
 }
 
 /// A product as one matmul over three groups of axes of each operand: batch axes, which both operands and the
-/// result have; axes of this operand alone; and axes that are summed over.
+/// result have; axes that only this operand has; and axes that are summed over.
 class MatrixProduct {
  public:
   MatrixProduct(const Term& a, const Term& b, const Labels& wanted) : a_(a), b_(b), wanted_(wanted) {
@@ -334,7 +334,8 @@ void run_einsum(const Call& c, std::span<Tensor> y) {
 }
 
 // The gradient with respect to x: the product of dy, whose first labels are `extra`, with the other operand,
-// in the axes of x. It is summed where x was broadcast, and broadcast where x was summed alone.
+// in the axes of x. It is summed along axes in which x was broadcast, and broadcast along axes that only x
+// has.
 Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const Term& x) {
   const auto is_repeated = [&](char l) {
     return x.extent(l) == 1 && ((has(dy.labels, l) && dy.extent(l) != 1) ||

@@ -4,11 +4,11 @@
 
 namespace tapedeck {
 
-/// One character for each axis: its letter or, for an axis that "..." covers, its distance from the end of
-/// those axes, from 1 on.
+/// One character for each axis: its letter or, for an axis that "..." covers, its position from the end of
+/// these axes, counted from 1.
 using Labels = std::string;
 
-// Of one operand or of two. A label occurs at most once in each operand and in the output.
+// For one operand or two. A label occurs at most once in each operand and in the output.
 struct EinsumAttrs {
   Labels a, b, output;
 };

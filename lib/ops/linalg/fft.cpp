@@ -11,7 +11,7 @@
 namespace tapedeck {
 namespace {
 
-// The ops, for the number of axes in their attributes.
+// These run the op for the number of axes in the attributes.
 Tensor transform(const Tensor& x, FftAttrs attrs);
 Tensor real_transform(const Tensor& x, int axes);
 Tensor real_inverse(const Tensor& x, RealFftAttrs attrs);
@@ -96,8 +96,8 @@ Tensor weighted(const Tensor& z, std::int64_t n, double middle, double scale = 1
   const Tensor weights = astype(tensor(w), z.dtype());
   return z * (scale == 1 ? weights : weights / scale);
 }
-/// Only the first n / 2 + 1 of n entries are returned, and the gradient of a real x is real: half of each
-/// entry comes back as its conjugate.
+/// rfft returns only the first n / 2 + 1 of n entries, and the gradient of a real x is real. irfft also
+/// counts the conjugates of the middle entries, so these are halved.
 constexpr Rule kRfftRule = Rule::linear([](const Call& c, const Tensor& dy) {
   const int axes = c.attrs<RealFftAttrs>().axes;
   const Shape& x = c.x[0].shape();
@@ -186,7 +186,7 @@ constexpr Op kRfft = {
 
 constexpr Op kIrfft = {
     .name = "irfft",
-    .doc = "The inverse of rfft, which gives n real numbers along the last axis.",
+    .doc = "The inverse of rfft, with n real numbers along the last axis.",
     .tensorflow = "IRFFT",
     .args = {"x"},
     .infer = infer_irfft,
@@ -208,7 +208,7 @@ constexpr Op kRfft2d = {
 
 constexpr Op kIrfft2d = {
     .name = "irfft2d",
-    .doc = "The inverse of rfft2d, which gives n real numbers along the last axis.",
+    .doc = "The inverse of rfft2d, with n real numbers along the last axis.",
     .tensorflow = "IRFFT2D",
     .args = {"x"},
     .infer = infer_irfft,
@@ -230,7 +230,7 @@ constexpr Op kRfft3d = {
 
 constexpr Op kIrfft3d = {
     .name = "irfft3d",
-    .doc = "The inverse of rfft3d, which gives n real numbers along the last axis.",
+    .doc = "The inverse of rfft3d, with n real numbers along the last axis.",
     .tensorflow = "IRFFT3D",
     .args = {"x"},
     .infer = infer_irfft,

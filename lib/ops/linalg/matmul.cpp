@@ -25,8 +25,8 @@ Spec infer_matmul(const Call& c) {
   return {a.dtype(), y};
 }
 
-// The rows of all matrices in x's last `ndim` axes as one tall matrix. x has elements: otherwise its rows may
-// be too many to count.
+// The rows of all matrices in x's last `ndim` axes as one tall matrix. Precondition: x is not empty, since
+// the number of rows of an empty x may overflow.
 Tensor tall(const Tensor& x, int ndim) {
   std::int64_t rows = 1;
   for (int back = 2; back <= ndim; ++back)
@@ -42,7 +42,7 @@ Tensor gradient_of_a(const Call& c, const Tensor& dy) {
 Tensor gradient_of_b(const Call& c, const Tensor& dy) {
   const auto [a, b] = c.attrs<MatmulOptions>();
   const int ndim = c.y[0].ndim();
-  // Many matrices times one: the sum over the batch is part of one product.
+  // A batch of matrices times a single matrix: one product includes the sum over the batch.
   if (c.x[1].ndim() == 2 && c.x[0].ndim() == ndim && ndim > 2 && !a && c.x[0].size() > 0) {
     const Tensor rows = tall(c.x[0], ndim), dy_rows = tall(dy, ndim);
     return b ? matmul(dy_rows, rows, {true, false}) : matmul(rows, dy_rows, {true, false});

@@ -1,4 +1,4 @@
-// Parts of matrices, and checks.
+// Helpers of ops on matrices: checks, shapes and parts.
 #include "ops/linalg/matrices.h"
 
 #include <limits>
@@ -60,7 +60,7 @@ void throw_singular(const Call& c, const kernels::Failure& f) {
 }
 
 void require_iterable(const Call& c) {
-  constexpr std::int64_t kMost = 20'000;   // LAPACK counts some 4 n² numbers with 32 bits
+  constexpr std::int64_t kMost = 20'000;   // LAPACK counts about 4 n² numbers in 32 bits
   if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMost)
     throw_shape_error(c, "extents above 20000 are too large");
 }

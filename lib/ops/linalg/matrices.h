@@ -12,11 +12,11 @@ inline std::int64_t extent(const Tensor& x, int back) {
   return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1;
 }
 
-/// The dtypes that an op takes: f32 and f64, or also c64 and c128.
+/// The dtypes that an op accepts: f32 and f64, or also c64 and c128.
 enum class Take { reals, complexes };
-/// Each throws an error that names the op and its inputs. require_two: unless both inputs have one dtype that
-/// is taken. require_countable: if an extent is too large for BLAS. require_matrices: unless input i has such
-/// a dtype and rank 2 or more. require_square: unless its matrices are square.
+/// Each throws an error that names the op and its inputs. require_two: unless both inputs have one accepted
+/// dtype. require_countable: if an extent is too large for BLAS. require_matrices: unless input i has an
+/// accepted dtype and rank 2 or more. require_square: unless its matrices are also square.
 void require_two(const Call& c, Take take);
 void require_countable(const Call& c, std::int64_t extent);
 void require_matrices(const Call& c, int i, Take take = Take::reals);
@@ -30,10 +30,10 @@ template <Take take> Spec infer_square(const Call& c) {
 /// these batch axes.
 Shape joined_batches(const Call& c);
 Spec joined_second(const Call& c);
-/// "solve: matrix 3 is singular: pivot 1 is 0: a is f64[5,2,2]"
+/// Throws ArgumentError: "solve: matrix 3 is singular: pivot 1 is 0: a is f64[5,2,2]".
 [[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f);
-/// require_iterable throws ShapeError if the first input is too large for LAPACK's count of an iteration's
-/// work space. require_convergence throws ArgumentError if the iteration did not converge.
+/// require_iterable throws ShapeError if the first input needs more work space for an iteration than LAPACK
+/// can count. require_convergence throws ArgumentError if the iteration did not converge.
 void require_iterable(const Call& c);
 void require_convergence(const Call& c, const kernels::Failure& f);
 /// x's spec with its last `back` axes replaced.

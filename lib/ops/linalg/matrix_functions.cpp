@@ -62,7 +62,7 @@ constexpr Op kMatrixSquareRoot = {
                 "principal root: x is {}",
                 f.matrix, c.x[0].spec());
         },
-    // From y dy + dy y = dx.
+    // Derived from y dy + dy y = dx.
     .rule = Rule::custom(
         {.y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {

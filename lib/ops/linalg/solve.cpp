@@ -41,7 +41,7 @@ Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) {
   return is_transposed ? -matmul(y, db, {.transpose_b = true}) : -matmul(db, y, {.transpose_b = true});
 }
 
-// The tangent of the right-hand side, from which the term with da is subtracted.
+// The tangent of the right-hand side b, minus the term with da.
 Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed) {
   if (!dx[0].defined()) return dx[1];
   const Tensor moved = matmul(da, c.y[0], {.transpose_a = is_transposed});
@@ -181,8 +181,8 @@ constexpr Op kDet = {
 constexpr Op kCofactors = {
     .name = "cofactors",
     .doc =
-        "The matrices of cofactors of x, whose determinants are y: y x⁻ᵀ, and without a division where y is "
-        "0. The derivative of det is made of it.",
+        "The cofactor matrices of x, whose determinants are y: y x⁻ᵀ, computed without a division if y has "
+        "zeros. Used by the derivative of det.",
     .args = {"x", "y"},
     .infer = infer_cofactors,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = cofactors_of(c.x[0], c.x[1]); },
@@ -235,8 +235,8 @@ constexpr Op kSlogdet = {
 constexpr Op kLu = {
     .name = "lu",
     .doc =
-        "The factorization gather(x, permutation) = L U with partial pivoting. In packed, U is on and "
-        "above the diagonal, and L, whose diagonal is ones, below.",
+        "The factorization gather(x, permutation) = L U with partial pivoting. packed has U on and above "
+        "the diagonal, and below it L, whose diagonal is ones.",
     .tensorflow = "Lu",
     .args = {"x"},
     .infer =
