@@ -129,8 +129,7 @@ TEST_CASE("texts: arrays", "[errors]") {
         }) == "reshape: no extent fits in the place of -1: x is f32[2,3], shape is [4,-1]");
   CHECK(error([] { expand_dims(f23, 4); }) ==
         "expand_dims: axis 4 is out of range for x, f32[2,3]; use -3..2");
-  CHECK(error([] { squeeze(f23, {0}); }) ==
-        "squeeze: axis 0 of x, f32[2,3], has more or less than one entry");
+  CHECK(error([] { squeeze(f23, {0}); }) == "squeeze: the extent of axis 0 of x, f32[2,3], is not 1");
   CHECK(error([] { transpose(f23, {0}); }) ==
         "transpose: perm does not name every axis of x once: perm is [0], x is f32[2,3]");
   CHECK(error([] {
@@ -145,15 +144,16 @@ TEST_CASE("texts: arrays", "[errors]") {
   CHECK(error<ArgumentError>([] { concat({}, 0); }) == "concat: no tensors");
   CHECK(error([] {
           concat({f23, f45}, 0);
-        }) == "concat: shapes differ beside axis 0: a is f32[2,3], b is f32[4,5]");
+        }) == "concat: shapes must match except along axis 0: a is f32[2,3], b is f32[4,5]");
   CHECK(error([] {
           concat({f23, f4}, 0);
-        }) == "concat: shapes differ beside axis 0: a is f32[2,3], b is f32[4]");
+        }) == "concat: shapes must match except along axis 0: a is f32[2,3], b is f32[4]");
   CHECK(error([] { concat({f23, f23}, 2); }) == "concat: axis 2 is out of range for a of rank 2; use -2..1");
   CHECK(error([] {
           slice(f23, {0, 1}, {2, 3});
-        }) == "slice: the part reaches outside: begin is [0,1], size is [2,3], x is f32[2,3]");
-  CHECK(error([] { slice(f23, {0}, {2}); }) == "slice: [0] and [2] are not of the rank of x, f32[2,3]");
+        }) == "slice: the slice is out of range: begin is [0,1], size is [2,3], x is f32[2,3]");
+  CHECK(error([] { slice(f23, {0}, {2}); }) ==
+        "slice: [0] and [2] need one entry for each axis of x, f32[2,3]");
   CHECK(error([] {
           pad(f23, {-1, 0}, {0, 0});
         }) == "pad: a negative count: before is [-1,0], after is [0,0]");
@@ -273,7 +273,7 @@ TEST_CASE("texts: element counts that overflow", "[errors]") {
         }) == "shape: too many elements: [1099511627776,1099511627776]");
   CHECK(error([&] { one_hot(arange(4), std::int64_t{1} << 62); }) ==
         "shape: too many elements: [4,4611686018427387904]");
-  CHECK(error([&] { pad(scalar, {1}, {1}); }) == "pad: [1] and [1] are not of the rank of x, f32[]");
+  CHECK(error([&] { pad(scalar, {1}, {1}); }) == "pad: [1] and [1] need one entry for each axis of x, f32[]");
   CHECK(error([&] { pad(f4, {kHuge}, {std::numeric_limits<std::int64_t>::max()}); }) ==
         "pad: too many elements: before is [1099511627776], after is [9223372036854775807], x is f32[4]");
   CHECK(error([] { arange(0, 1e18); }) == "arange: too many elements: 0 to 1e+18 by 1");

@@ -375,7 +375,7 @@ TEST_CASE("what does not fit is named", "[array][errors]") {
   CHECK_THROWS_WITH(tile(x, {1, -1}), "tile: a negative count: reps is [1,-1]");
   CHECK_THROWS_WITH(tile(x, {1, std::int64_t{1} << 62}),
                     "tile: too many elements: x is f32[2,3], reps is [1,4611686018427387904]");
-  CHECK_THROWS_WITH(squeeze(x, {0}), "squeeze: axis 0 of x, f32[2,3], has more or less than one entry");
+  CHECK_THROWS_WITH(squeeze(x, {0}), "squeeze: the extent of axis 0 of x, f32[2,3], is not 1");
   CHECK_THROWS_WITH(transpose(x, {0, 0}),
                     "transpose: perm does not name every axis of x once: perm is [0,0], x is f32[2,3]");
   CHECK_THROWS_WITH(transpose(x, {0}),

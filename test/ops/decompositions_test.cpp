@@ -292,14 +292,15 @@ TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
     CHECK(tape.gradient(d.vh, x).defined());
   }
   const Tensor dependent = samples::f64({{1, 2}, {2, 4}, {3, 6}}), b = ones({3, 1}, DType::f64);
-  CHECK_THROWS_WITH(lstsq(dependent, b),
-                    "lstsq: a matrix has not full rank, or its condition is too large for the normal "
-                    "equations: a is f64[3,2]; use fast = false or a positive l2");
+  CHECK_THROWS_WITH(
+      lstsq(dependent, b),
+      "lstsq: a matrix does not have full rank, or its condition number is too large for the normal "
+      "equations: a is f64[3,2]; use fast = false or a positive l2");
   CHECK_THROWS_WITH(lstsq(x, b),
                     "lstsq: a and b have different numbers of rows: a is f64[4,3], b is f64[3,1]");
   CHECK_THROWS_WITH(
       lstsq(dependent, ones({3, 1})),
-      "lstsq: takes f32, f64, f16, bf16, c64 or c128, both alike: a is f64[3,2], b is f32[3,1]");
+      "lstsq: takes f32, f64, f16, bf16, c64 or c128, the same for a and b: a is f64[3,2], b is f32[3,1]");
   CHECK_THROWS_WITH(lstsq(dependent, b, {.l2 = -1}), "lstsq: l2 is -1; use 0 or more");
   CHECK_THROWS_WITH(lstsq(ones({3}), b),
                     "lstsq: takes tensors of rank 2 or more: a is f32[3], b is f64[3,1]");

@@ -208,13 +208,13 @@ TEST_CASE("what einsum refuses", "[einsum][errors]") {
                     "einsum: label i of \"ii->i\" is 2 in operand 0, f32[2,3], and 3 in operand 0, f32[2,3]");
   CHECK_THROWS_WITH(
       einsum("...,...", {a, b}),
-      "einsum: an axis of the dots of \"...,...\" is 2 in operand 0, f32[2,3], and 4 in operand 1, f32[4,5]");
+      "einsum: an ellipsis axis of \"...,...\" is 2 in operand 0, f32[2,3], and 4 in operand 1, f32[4,5]");
   CHECK_THROWS_WITH(einsum("ij,jk->ik", {a}), "einsum: \"ij,jk->ik\" has 2 operands, 1 are given");
   CHECK_THROWS_WITH(einsum("ijk->ik", {a}), "einsum: operand 0 of \"ijk->ik\" has 3 labels, but is f32[2,3]");
   CHECK_THROWS_WITH(einsum("i...jk->ik", {a}),
-                    "einsum: operand 0 of \"i...jk->ik\" has 3 labels beside the dots, but is f32[2,3]");
+                    "einsum: operand 0 of \"i...jk->ik\" has 3 labels besides the ellipsis, but is f32[2,3]");
   CHECK_THROWS_WITH(einsum("ij->iz", {a}), "einsum: label z of the output of \"ij->iz\" is in no operand");
-  CHECK_THROWS_WITH(einsum("ij->ii", {a}), "einsum: label i stands twice in the output of \"ij->ii\"");
+  CHECK_THROWS_WITH(einsum("ij->ii", {a}), "einsum: label i occurs twice in the output of \"ij->ii\"");
   CHECK_THROWS_WITH(einsum("i1->i", {a}),
                     "einsum: \"i1->i\" is not an equation at '1': write labels as letters, one \"...\" in an "
                     "operand, commas between operands and \"->\" before the output");

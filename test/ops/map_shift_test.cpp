@@ -254,10 +254,10 @@ TEST_CASE("shifted: errors", "[map]") {
   CHECK(message_of<ShapeError>([] { shifted(tensor(1.0), 1); }) == "shifted: x is f32[], which has no axis");
   CHECK(message_of<ShapeError>([] {
           shifted(zeros({2, 3}), 4);
-        }) == "shifted: by 4, but the last axis of x, f32[2,3], has 3 elements");
+        }) == "shifted: by is 4, but the last axis of x, f32[2,3], has 3 elements");
   CHECK(message_of<ShapeError>([] {
           shifted(zeros({2, 3}), std::numeric_limits<std::int64_t>::min());
-        }) == "shifted: by -9223372036854775808, but the last axis of x, f32[2,3], has 3 elements");
+        }) == "shifted: by is -9223372036854775808, but the last axis of x, f32[2,3], has 3 elements");
   CHECK(message_of<ShapeError>([&] {
           map<"blend">(f, shifted(zeros({2, 1}), 1), zeros({2, 4}));
         }) ==

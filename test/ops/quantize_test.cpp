@@ -133,7 +133,7 @@ TEST_CASE("NaN in a range that is a tensor is NaN in the result", "[quantize]") 
   CHECK_THROWS_WITH(fake_quant_with_min_max_args(x, nan, 1),
                     "fake_quant_with_min_max_args: min is nan, max is 1; use a finite min below max");
   CHECK_THROWS_WITH(quantize_and_dequantize(x, tensor(1.0, DType::f64), tensor(0.0, DType::f64)),
-                    "quantize_and_dequantize: min is 1, max is 0; use a finite min up to max");
+                    "quantize_and_dequantize: min is 1, max is 0; use a finite min of at most max");
   CHECK_THROWS_WITH(quantize_and_dequantize(x, {.bits = 25}),
                     "quantize_and_dequantize: bits is 25; use 2..24");
 }

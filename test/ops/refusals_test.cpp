@@ -98,7 +98,7 @@ TEST_CASE("what parts of tensors refuse", "[errors][partition]") {
         "is "
         "i32[3]");
   CHECK(stitch({tensor({0, -1})}, {x}) == "dynamic_stitch: index -1 of tensor 0 is negative");
-  CHECK(stitch({tensor({0, 2})}, {x}) == "dynamic_stitch: no index names place 1, but one names 2");
+  CHECK(stitch({tensor({0, 2})}, {x}) == "dynamic_stitch: no index is 1, but the largest is 2");
   CHECK(stitch({tensor({0.0, 1.0})}, {x}) ==
         "dynamic_stitch: indices must be i32 or i64, use astype: indices is f32[2]");
   CHECK(stitch({tensor({0}), tensor({1})}, {ones({1, 3}), ones({1, 3}, DType::f64)}) ==

@@ -395,7 +395,7 @@ TEST_CASE("errors of sorting, selecting and grouping", "[order][errors]") {
         "boolean_mask: mask must have the shape of the first axes of x: x is f32[2,3], mask is bool[3]");
   CHECK(message_of([&] {
           take_along_axis(x, zeros({3, 1}, DType::i32));
-        }) == "take_along_axis: shapes differ beside axis 1: x is f32[2,3], indices is i32[3,1]");
+        }) == "take_along_axis: shapes must match except along axis 1: x is f32[2,3], indices is i32[3,1]");
   CHECK(message_of([&] {
           gather(x, tensor({{0}, {3}}), 1, 1);
         }) == "gather: index 3 at position 1 is out of range for axis 1 of x, f32[2,3]");
@@ -419,8 +419,7 @@ TEST_CASE("errors of sorting, selecting and grouping", "[order][errors]") {
         "segment_sum: ids must have the shape of the first axis of x: x is f32[2,3], ids is i32[1]");
   CHECK(message_of([&] { unsorted_segment_sum(x, ids, 1); }) ==
         "unsorted_segment_sum: id 1 at position 1 is out of range for 1 groups");
-  CHECK(message_of([&] { matrix_diag_part(x, 3); }) ==
-        "matrix_diag_part: diagonal 3 lies outside of x, f32[2,3]");
+  CHECK(message_of([&] { matrix_diag_part(x, 3); }) == "matrix_diag_part: diagonal 3 is outside x, f32[2,3]");
   CHECK(message_of([&] {
           matrix_diag(x, {0, 2});
         }) == "matrix_diag: x needs a row for each diagonal from 0 to 2: x is f32[2,3]");
@@ -429,7 +428,8 @@ TEST_CASE("errors of sorting, selecting and grouping", "[order][errors]") {
   CHECK(message_of([&] { variance(x, 2); }) == "variance: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK(message_of([&] {
           mirror_pad(x, {2, 0}, {0, 0});
-        }) == "mirror_pad: axis 0 can show 0 to 1 entries: before is [2,0], after is [0,0], x is f32[2,3]");
+        }) ==
+        "mirror_pad: axis 0 can be padded by 0 to 1 entries: before is [2,0], after is [0,0], x is f32[2,3]");
   CHECK(message_of([&] {
           reverse_sequence(x, tensor({1, 4}), 1);
         }) == "reverse_sequence: length 4 is out of range for axis 1 of x, f32[2,3]");

@@ -372,14 +372,14 @@ TEST_CASE("parts of no elements with huge extents", "[parts]") {
 TEST_CASE("parts that do not fit are named", "[parts][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(concat({x, zeros({3, 3})}, 1),
-                    "concat: shapes differ beside axis 1: a is f32[2,3], b is f32[3,3]");
+                    "concat: shapes must match except along axis 1: a is f32[2,3], b is f32[3,3]");
   CHECK_THROWS_AS(concat({x, zeros({3})}, 0), ShapeError);
   CHECK_THROWS_AS(concat({tensor(1.0), tensor(2.0)}, 0), ShapeError);
   CHECK_THROWS_AS(concat({}, 0), ArgumentError);
   CHECK_THROWS_WITH(slice(x, {1, 1}, {2, 1}),
-                    "slice: the part reaches outside: begin is [1,1], size is [2,1], x is f32[2,3]");
+                    "slice: the slice is out of range: begin is [1,1], size is [2,1], x is f32[2,3]");
   CHECK_THROWS_AS(slice(x, {-1, 0}, {1, 1}), ShapeError);
-  CHECK_THROWS_WITH(slice(x, {1}, {1}), "slice: [1] and [1] are not of the rank of x, f32[2,3]");
+  CHECK_THROWS_WITH(slice(x, {1}, {1}), "slice: [1] and [1] need one entry for each axis of x, f32[2,3]");
   CHECK_THROWS_WITH(pad(x, {0, -1}, {0, 0}), "pad: a negative count: before is [0,-1], after is [0,0]");
   CHECK_THROWS_AS(pad(x, {0, std::numeric_limits<std::int64_t>::max()}, {0, 1}), ShapeError);
   CHECK_THROWS_AS(slice(x, {std::numeric_limits<std::int64_t>::min(), 0}, {1, 1}), ShapeError);
@@ -400,7 +400,7 @@ TEST_CASE("parts that do not fit are named", "[parts][errors]") {
   CHECK_THROWS_AS(stack({}), ArgumentError);
   CHECK_THROWS_WITH(stack({zeros({1, 1, 1, 1, 1, 1, 1, 1})}),
                     "stack: more than 8 axes: a is f32[1,1,1,1,1,1,1,1]");
-  CHECK_THROWS_WITH(split(x, 2, 1), "split: axis 1 of x, f32[2,3], does not fall into 2 equal parts");
+  CHECK_THROWS_WITH(split(x, 2, 1), "split: axis 1 of x, f32[2,3], cannot be split into 2 equal parts");
   CHECK_THROWS_WITH(split(x, 0), "split: 0 parts; use 1 or more");
   CHECK_THROWS_AS(split(x, 2, 2), ShapeError);
   CHECK_THROWS_AS(split(tensor(1.0), 1), ShapeError);

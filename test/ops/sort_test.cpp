@@ -203,7 +203,7 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
         "boolean_mask: mask must be bool: x is f32[2,3], mask is f32[2]");
   CHECK(message_of([&] {
           dynamic_stitch(std::vector<Tensor>{tensor({0, 2})}, std::vector<Tensor>{x});
-        }) == "dynamic_stitch: no index names place 1, but one names 2");
+        }) == "dynamic_stitch: no index is 1, but the largest is 2");
   CHECK(message_of([&] {
           dynamic_partition(x, tensor({0, 1}), 0);
         }) == "dynamic_partition: 0 parts; use 1 or more");
@@ -214,7 +214,7 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
   CHECK(message_of([&] { matrix_set_diag(x, zeros({3})); }) ==
         "matrix_set_diag: diagonal must be [2]: x is f32[2,3], diagonal is f32[3]");
   CHECK(message_of([&] { diag_part(x); }) ==
-        "diag_part: the first half of the axes must be as the second: x is f32[2,3]");
+        "diag_part: the two halves of the axes must have equal extents: x is f32[2,3]");
   CHECK(message_of([&] { assert_that(x, "text"); }) ==
         "assert_that: takes bool, compare first: condition is f32[2,3]");
   CHECK(message_of([&] {

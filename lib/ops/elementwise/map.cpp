@@ -20,7 +20,7 @@ Shifted shifted(const Operand& x, std::int64_t by, double fill) {
   if (t.ndim() == 0) throw_error<ShapeError>("shifted: x is {}, which has no axis", t.spec());
   const std::int64_t extent = t.shape()[t.ndim() - 1];
   if (by > extent || by < -extent)
-    throw_error<ShapeError>("shifted: by {}, but the last axis of x, {}, has {} elements", by, t.spec(),
+    throw_error<ShapeError>("shifted: by is {}, but the last axis of x, {}, has {} elements", by, t.spec(),
                             extent);
   return {t, by, fill};
 }

@@ -106,7 +106,8 @@ constexpr double kNoScale = std::numeric_limits<double>::max();
 Steps steps_between(const Call& c, double low, double high) {
   const QuantizeAndDequantizeOptions& o = c.attrs<QuantizeAttrs>().options;
   if (low > high || std::isinf(high - low))
-    throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
+    throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min of at most max", c.op.name, low,
+                               high);
   if (std::isnan(high - low)) return {high - low, low, high};
   // Each side of 0 has a step with which it uses all of its levels. The finer of the two would not cover the
   // other side, so the coarser one is used.

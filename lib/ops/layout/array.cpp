@@ -48,7 +48,7 @@ Spec infer_squeeze(const Call& c) {
   require_axes(c, static_cast<int>(std::bit_width(mask)));
   for (int d = 0; d < x.ndim(); ++d)
     if ((mask >> (x.ndim() - 1 - d) & 1) && x.shape()[d] != 1)
-      throw_error<ShapeError>("squeeze: axis {} of x, {}, has more or less than one entry", d, x.spec());
+      throw_error<ShapeError>("squeeze: the extent of axis {} of x, {}, is not 1", d, x.spec());
   return {x.dtype(), without(x.shape(), mask, false)};
 }
 

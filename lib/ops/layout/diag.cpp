@@ -84,7 +84,7 @@ Spec infer_diag_part(const Call& c) {
   const Shape last = last_axes(x, axes),
               first(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - axes)));
   if (Shape(first.dims().last(static_cast<std::size_t>(axes))) != last)
-    throw_shape_error(c, "the first half of the axes must be as the second");
+    throw_shape_error(c, "the two halves of the axes must have equal extents");
   return {x.dtype(), first};
 }
 
@@ -250,7 +250,7 @@ kernels::DiagonalRows diagonals_of(std::string_view op, const Tensor& x, Diagona
   const std::int64_t rows = x.shape()[x.ndim() - 2], columns = x.shape()[x.ndim() - 1];
   for (const int i : {k.low, k.high})
     if (i && (i <= -rows || i >= columns))
-      throw_error<ShapeError>("{}: diagonal {} lies outside of x, {}", op, i, x.spec());
+      throw_error<ShapeError>("{}: diagonal {} is outside x, {}", op, i, x.spec());
   return diagonals(k, rows, columns, align);
 }
 
@@ -288,7 +288,8 @@ Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, Dia
 Tensor diag(const Tensor& x) { return spread(x, {x.ndim()}); }
 Tensor diag_part(const Tensor& x) {
   if (x.ndim() % 2)
-    throw_error<ShapeError>("diag_part: the first half of the axes must be as the second: x is {}", x.spec());
+    throw_error<ShapeError>("diag_part: the two halves of the axes must have equal extents: x is {}",
+                            x.spec());
   return diagonal_of(x, {x.ndim() / 2});
 }
 

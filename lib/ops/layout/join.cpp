@@ -28,7 +28,8 @@ Spec infer_concat(const Call& c) {
     if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
     Shape like_first = x.shape();
     if (x.ndim() == first.ndim()) like_first.set(axis, first.shape()[axis]);
-    if (like_first != first.shape()) throw_shape_error(c, fmt::format("shapes differ beside axis {}", axis));
+    if (like_first != first.shape())
+      throw_shape_error(c, fmt::format("shapes must match except along axis {}", axis));
     std::int64_t extent;
     if (__builtin_add_overflow(shape[axis], x.shape()[axis], &extent))
       throw_shape_error(c, "too many elements");
@@ -341,7 +342,7 @@ std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
   if (parts < 1) throw_error<ArgumentError>("split: {} parts; use 1 or more", parts);
   const std::int64_t extent = x.shape()[at];
   if (extent % parts)
-    throw_error<ShapeError>("split: axis {} of x, {}, does not fall into {} equal parts", at, x.spec(),
+    throw_error<ShapeError>("split: axis {} of x, {}, cannot be split into {} equal parts", at, x.spec(),
                             parts);
   return kSplit.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(
                                                            static_cast<std::size_t>(parts), extent / parts)});

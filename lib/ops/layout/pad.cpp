@@ -87,8 +87,8 @@ Tensor mirror_pad(const Tensor& x, Ints before_each, Ints after_each, Mirror mir
     if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0);
         before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)
       throw_error<ShapeError>(
-          "mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before,
-          after, x.spec());
+          "mirror_pad: axis {} can be padded by 0 to {} entries: before is {}, after is {}, x is {}", d, most,
+          before, after, x.spec());
   if (x.size() == 0) return reshape(x, padded_shape("mirror_pad", x, before, after));
   Tensor y = x;
   for (int d = 0; d < x.ndim(); ++d) {

@@ -149,8 +149,8 @@ std::int64_t places_named(const Call& c) {
   for (int m = 0; m < pairs_of(c); ++m)
     kernels::mark(indices_of(c, m), named);
   if (const auto missing = std::find(named.begin(), named.end(), false); missing != named.end())
-    throw_error<ShapeError>("{}: no index names place {}, but one names {}", c.op.name,
-                            missing - named.begin(), largest);
+    throw_error<ShapeError>("{}: no index is {}, but the largest is {}", c.op.name, missing - named.begin(),
+                            largest);
   return largest + 1;
 }
 

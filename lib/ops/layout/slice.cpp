@@ -25,7 +25,7 @@ Spec infer_slice(const Call& c) {
     const int axis = x.ndim() - begin.ndim() + d;
     const std::int64_t rest = begin[d] < 0 ? -1 : x[axis] - begin[d];
     if (rest < 0 || size[d] < -1 || size[d] > rest)
-      throw_error<ShapeError>("slice: the part reaches outside: begin is {}, size is {}, x is {}", begin,
+      throw_error<ShapeError>("slice: the slice is out of range: begin is {}, size is {}, x is {}", begin,
                               size, c.x[0].spec());
     part.set(axis, size[d] < 0 ? rest : size[d]);
   }
@@ -308,7 +308,7 @@ Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) { return kStri
 
 void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
   if (a.ndim() != x.ndim() || b.ndim() != x.ndim())
-    throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
+    throw_error<ShapeError>("{}: {} and {} need one entry for each axis of x, {}", name, a, b, x.spec());
 }
 
 Tensor slice(const Tensor& x, Ints begin, Ints size) {

@@ -21,7 +21,7 @@ Spec infer_take(const Call& c) {
   require_axes(c, axes);
   const Shape last(x.shape().dims().last(static_cast<std::size_t>(axes)));
   if (indices.ndim() != axes || replaced(indices.shape(), axes + axis, 1, {last[axes + axis]}) != last)
-    throw_shape_error(c, fmt::format("shapes differ beside axis {}", x.ndim() + axis));
+    throw_shape_error(c, fmt::format("shapes must match except along axis {}", x.ndim() + axis));
   return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {indices.shape()[axes + axis]})};
 }
 

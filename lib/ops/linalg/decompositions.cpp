@@ -232,7 +232,8 @@ Tensor factor_of_products(const Tensor& a, double l2) {
     return cholesky(l2 > 0 ? products + eye(n, n, a.dtype()) * l2 : products);
   } catch (const ArgumentError&) {
     throw_error<ArgumentError>(
-        "lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is {}; "
+        "lstsq: a matrix does not have full rank, or its condition number is too large for the normal "
+        "equations: a is {}; "
         "use fast = false or a positive l2",
         a.spec());
   }
@@ -242,7 +243,7 @@ Spec infer_lstsq(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
   if (a.dtype() != b.dtype() || !is_trainable(a.dtype()))
-    throw_dtype_error(c, "takes f32, f64, f16, bf16, c64 or c128, both alike");
+    throw_dtype_error(c, "takes f32, f64, f16, bf16, c64 or c128, the same for a and b");
   if (extent(a, 2) != extent(b, 2)) throw_shape_error(c, "a and b have different numbers of rows");
   Shape shape = joined_batches(c);
   shape.push_back(extent(a, 1));

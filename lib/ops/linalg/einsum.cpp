@@ -82,7 +82,7 @@ class Equation {
     const int letters = static_cast<int>(p.before.size() + p.behind.size());
     if (p.dots ? letters > x.ndim() : letters != x.ndim())
       throw_error<ShapeError>("einsum: operand {} of \"{}\" has {} labels{}, but is {}", terms_.size(), text_,
-                              letters, p.dots ? " beside the dots" : "", x.spec());
+                              letters, p.dots ? " besides the ellipsis" : "", x.spec());
     if (p.dots) dots_ = std::max(dots_, x.ndim() - letters);
     return p.before + (p.dots ? dots(x.ndim() - letters) : Labels()) + p.behind;
   }
@@ -93,7 +93,7 @@ class Equation {
       if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& t) { return has(t.labels, l); }))
         throw_error<ArgumentError>("einsum: label {} of the output of \"{}\" is in no operand", l, text_);
       if (std::count(letters.begin(), letters.end(), l) > 1)
-        throw_error<ArgumentError>("einsum: label {} stands twice in the output of \"{}\"", l, text_);
+        throw_error<ArgumentError>("einsum: label {} occurs twice in the output of \"{}\"", l, text_);
     }
     return p.before + (p.dots ? dots(dots_) : Labels()) + p.behind;
   }
@@ -118,8 +118,8 @@ class Equation {
                                q = terms_[i].x.shape()[static_cast<int>(a)];
             if (p == q || (broadcasts(l) && (p == 1 || q == 1))) continue;
             throw_error<ShapeError>("einsum: {} of \"{}\" is {} in operand {}, {}, and {} in operand {}, {}",
-                                    broadcasts(l) ? "an axis of the dots" : fmt::format("label {}", l), text_,
-                                    p, j, terms_[j].x.spec(), q, i, terms_[i].x.spec());
+                                    broadcasts(l) ? "an ellipsis axis" : fmt::format("label {}", l), text_, p,
+                                    j, terms_[j].x.spec(), q, i, terms_[i].x.spec());
           }
   }
 
