@@ -342,7 +342,7 @@ constexpr Rule derivative_rule(Rule::Vjp vjp, Rule::Jvp jvp) {
   return stacking_jvp(accepting_none(Rule::custom({.x = ~0u}, vjp, jvp)));
 }
 constexpr Op gradients_op = {.name = "map_vjp",
-                             .doc = "The gradients of a user's function of elements.",
+                             .doc = "The gradients of a user's elementwise function.",
                              .infer =
                                  [](const Call&c) {
                                    std::vector<Spec> specs;
@@ -353,7 +353,7 @@ constexpr Op gradients_op = {.name = "map_vjp",
                              .forward = {compute_gradients, Outputs::own},
                              .rule = derivative_rule(gradients_vjp, gradients_jvp)},
              tangents_op = {.name = "map_jvp",
-                            .doc = "The tangents of a user's function of elements.",
+                            .doc = "The tangents of a user's elementwise function.",
                             .infer =
                                 [](const Call&c) {
                                   const auto& a = c.attrs<DerivativeAttrs>();

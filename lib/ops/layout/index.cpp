@@ -19,7 +19,7 @@ Shape chosen(const Tensor& indices, int batch) {
   return Shape(indices.shape().dims().last(static_cast<std::size_t>(indices.ndim() - batch)));
 }
 
-// Throws ShapeError unless the first axes of indices are those of `indexed` from axis `front` on.
+// Throws ShapeError unless the first `batch` axes of indices match the axes of `indexed` from `front` on.
 void require_batch(const Call& c, const Shape& indexed, int front, int batch) {
   for (int d = 0; d < batch; ++d)
     if (d >= c.x[1].ndim() || c.x[1].shape()[d] != indexed[front + d])

@@ -182,7 +182,7 @@ constexpr Op kSpaceToBatchNd = {
 constexpr Op kBatchToSpaceNd = {
     .name = "batch_to_space_nd",
     .doc =
-        "The inverse of space_to_batch_nd; finally, entries are cropped from both ends of the spatial "
+        "The inverse of space_to_batch_nd; then entries are cropped from both ends of the spatial "
         "axes.",
     .tensorflow = "BatchToSpace BatchToSpaceND",
     .args = {"x"},

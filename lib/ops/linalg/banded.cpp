@@ -48,7 +48,7 @@ Tensor diagonal_of_product(const Tensor& p, const Tensor& q, std::int64_t ahead)
   return with_zeros(sum(part(p, -2, before, left) * part(q, -2, after, left), -1), before, after);
 }
 
-// The diagonals of aᵀ from those of a.
+// The diagonals of aᵀ, from the diagonals x of a tridiagonal matrix a.
 Tensor transposed_diagonals(const Tensor& x) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return x;

@@ -175,7 +175,7 @@ constexpr Op kIfft3d = {
 constexpr Op kRfft = {
     .name = "rfft",
     .doc =
-        "The Fourier transform of real numbers along the last axis, of which the first n / 2 + 1 entries "
+        "The Fourier transform of real numbers along the last axis; only the first n / 2 + 1 entries "
         "are kept.",
     .tensorflow = "RFFT",
     .args = {"x"},
@@ -197,7 +197,7 @@ constexpr Op kIrfft = {
 constexpr Op kRfft2d = {
     .name = "rfft2d",
     .doc =
-        "The Fourier transform of real numbers along the last two axes, of which the first n / 2 + 1 "
+        "The Fourier transform of real numbers along the last two axes; only the first n / 2 + 1 "
         "entries along the last axis are kept.",
     .tensorflow = "RFFT2D",
     .args = {"x"},
@@ -219,7 +219,7 @@ constexpr Op kIrfft2d = {
 constexpr Op kRfft3d = {
     .name = "rfft3d",
     .doc =
-        "The Fourier transform of real numbers along the last three axes, of which the first n / 2 + 1 "
+        "The Fourier transform of real numbers along the last three axes; only the first n / 2 + 1 "
         "entries along the last axis are kept.",
     .tensorflow = "RFFT3D",
     .args = {"x"},
