@@ -8,18 +8,18 @@
 
 namespace tapedeck {
 
-/// The given axes of an x of rank `ndim` as a mask. Throws ShapeError if an axis is out of range or named
-/// twice.
+/// Returns the mask of the given axes of an x of rank `ndim`. Throws ShapeError if an axis is out of range or
+/// given twice.
 unsigned mask_of(std::string_view op, std::string_view arg, const Axes& axes, int ndim);
 inline unsigned mask_of(const Op& op, const Axes& axes, int ndim) {
   return mask_of(op.name, op.args[0], axes, ndim);
 }
 
-/// The axis counted from 0, for an axis of a result of rank `ndim` that is computed from x. Throws ShapeError
-/// if it is out of range.
+/// Returns the axis counted from 0, for an axis of a tensor of rank `ndim`. Throws ShapeError, which states
+/// the spec of x, if the axis is out of range.
 int checked_position(std::string_view name, int axis, int ndim, const Tensor& x);
 
-/// The shape x without the axes in the mask; with keepdims their extents become 1 instead.
+/// Returns the shape x without the axes in the mask; with keepdims, their extents become 1 instead.
 inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
   Shape y;
   for (int d = 0; d < x.ndim(); ++d) {
@@ -36,8 +36,8 @@ inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
 Tensor with_axis_last(const Tensor& x, int axis);
 Tensor with_last_axis_at(const Tensor& x, int axis);
 
-/// The rule of an op that broadcasts x. In stacked tangents the stacking axes come before the axes that the
-/// op adds.
+/// Returns the rule with the jvp of an op that broadcasts x. In stacked tangents, the stacking axes come
+/// before the axes that the op adds.
 constexpr Rule broadcasting(Rule rule) {
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
     const Shape& y = c.y[0].shape();
@@ -46,7 +46,8 @@ constexpr Rule broadcasting(Rule rule) {
   return rule;
 }
 
-/// The first input's spec with its last axes, which must be `from`, replaced by `to`; else throws ShapeError.
+/// Returns the first input's spec with its last axes, `from`, replaced by `to`. Throws ShapeError if its last
+/// axes are not `from`.
 Spec replaced_last(const Call& c, const Shape& from, const Shape& to);
 
 }   // namespace tapedeck

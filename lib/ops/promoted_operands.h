@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// Returns both operands in their common dtype. If one is undefined or has a dtype without a derivative,
-/// returns them unchanged, so that the op reports the error.
+/// Returns both operands in their common dtype, or unchanged if one is undefined or not trainable: the op
+/// then reports the error.
 inline std::array<Tensor, 2> promoted(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return {a, b};
   if (a.dtype() == b.dtype() || !is_trainable(a.dtype()) || !is_trainable(b.dtype())) return {a, b};

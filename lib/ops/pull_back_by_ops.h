@@ -1,4 +1,4 @@
-// The vjp of a gradient op that has a kernel, by differentiating the same function made of ops.
+// The vjp of a gradient op with its own kernel, computed by differentiating the same function built from ops.
 #pragma once
 #include "tape/distinct_arguments.h"
 #include "tapedeck/gradient_tape.h"
@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// Sets dx to the gradients of f(inputs), where f computes the outputs of the call as a vector. Outer tapes
-/// record the ops of f, so derivatives of any order work. Cotangents must not be stacked.
+/// Sets dx to the gradients of f(inputs), where f returns the outputs of the call. Outer tapes record the ops
+/// of f, so derivatives of any order work. Cotangents must not be stacked.
 template <class F>
 void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx, const F& f) {
   std::vector<Tensor> x, sources, targets, cotangents;
@@ -31,7 +31,7 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
     if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
 }
 
-/// Marks the vjp of a rule as unable to batch, so that it runs once per stacked cotangent.
+/// Marks the vjp of a rule as unable to batch: it then runs once per stacked cotangent.
 constexpr Rule unstacked(Rule rule) {
   rule.stacks = false;
   return rule;

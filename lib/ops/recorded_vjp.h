@@ -1,6 +1,6 @@
-// Partials whose vjp is recorded as one op instead of several: a map of the cotangent and of the tensors that
-// the partials read. Each derivative of this op then takes one pass over memory. For the ops that dominate
-// large second derivatives.
+// Partials whose vjp is recorded as one op instead of several: a map over the cotangent and the tensors that
+// the partials read. Each derivative of this op then takes one pass over memory. Meant for ops that dominate
+// the cost of second derivatives of large tensors.
 #pragma once
 #include "op/rules.h"
 #include "tapedeck/map.h"
@@ -8,7 +8,7 @@
 namespace tapedeck {
 namespace detail {
 
-/// dy times the partial of a single input; x is what the partial reads: the input or the output.
+/// dy times the partial of a single input; x is the input or the output, whichever the partial reads.
 template <class F> struct OnePass {
   template <class V> V operator()(const V& dy, const V& x) const {
     return dy * Partial<F, 1>::template of<V>(x, x);
@@ -51,8 +51,8 @@ template <class A, class B> bool recorded_pass(const Call& c, const Tensor& dy, 
 
 }   // namespace detail
 
-/// partials(…) whose vjp is recorded as one op: one partial that reads the input or the output, or two
-/// partials that read both inputs.
+/// Like partials(…), but records the vjp as one op. Accepts one partial that reads the input or the output,
+/// or two partials that read both inputs.
 template <class... F> constexpr Rule partials_in_a_pass(F... f) {
   constexpr unsigned read = detail::kPartials<F...>.vjp.read;
   static_assert(sizeof...(F) == 1 ? read == 1 || read == 2 : sizeof...(F) == 2 && read == 3);
