@@ -1,5 +1,5 @@
-// Attention: one op for the value, one for its gradient, whose derivative comes from the same function built
-// from ops.
+// Attention: one op computes the value, another its gradient. The gradient op is differentiated through the
+// same function built from ops.
 #include "tapedeck/ops/attention.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-// The inputs of both ops end with query, key, value and mask; an empty mask stands for none.
+// The inputs of both ops end with query, key, value and mask; an empty mask means no mask.
 struct Inputs {
   const Tensor &query, &key, &value, &mask;
 
@@ -77,7 +77,7 @@ kernels::Attention kernel_of(const Call& c, int first) {
   return k;
 }
 
-// [batch, length, heads · n] as [batch, heads, length, n], and back.
+// Reshape [batch, length, heads · n] to [batch, heads, length, n], and back.
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
   const Shape& s = x.shape();
   return transpose(reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
@@ -87,7 +87,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-// Where queries may attend, [queries, keys] or of the mask's shape; undefined: everywhere.
+// The mask combined with the causal one, true where a query may attend to a key; undefined if everywhere.
 Tensor allowed(const AttentionAttrs& a, const Inputs& in) {
   if (!a.causal) return in.has_mask() ? in.mask : Tensor();
   const Tensor last = reshape(arange(in.queries()) + (in.keys() - in.queries()), {-1, 1});
@@ -95,7 +95,7 @@ Tensor allowed(const AttentionAttrs& a, const Inputs& in) {
   return in.has_mask() ? logical_and(in.mask, before) : before;
 }
 
-// What attention_gradient computes, by ops.
+// Computes the results of attention_gradient from ops.
 Tensors gradient_by_ops(const AttentionAttrs& a, const Tensors& x) {
   const Inputs in{x[1], x[2], x[3], x[4]};
   const Tensor q = split_heads(in.query, a.heads), k = split_heads(in.key, a.heads),
@@ -139,8 +139,8 @@ constexpr Op kDotProductAttention = {
 constexpr Op kDotProductAttentionGradient = {
     .name = "dot_product_attention_gradient",
     .doc =
-        "The adjoint of dot_product_attention: maps a cotangent of its result to those of query, key and "
-        "value.",
+        "The adjoint of dot_product_attention: maps a cotangent of its result to cotangents of query, key "
+        "and value.",
     .args = {"dy", "query", "key", "value"},
     .infer = [](const Call& c) -> std::vector<Spec> {
       require_attention(c, 1);

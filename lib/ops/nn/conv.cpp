@@ -1,6 +1,6 @@
-// Convolution. In: rows, images or volumes [..., extents, channels], and filters. Out: the same with other
-// extents. A convolution is bilinear in its input and filters. With its gradients in these two it forms a set
-// of three bilinear ops: the adjoints of each are the other two.
+// Convolution. In: rows, images or volumes [..., extents, channels], and filters. Out: rows, images or
+// volumes of other extents. A convolution is bilinear in its input and filters. It and its gradients with
+// respect to these are three bilinear ops: the adjoints of each are the other two.
 #include "kernels/nn/conv.h"
 
 #include <algorithm>
@@ -79,13 +79,13 @@ void run_filter_gradient(const Call& c, std::span<Tensor> y) {
   kernels::conv_filter_gradient(geometry(c, channels_of(c.x[0]), channels_of(c.x[1])), c.x[0], c.x[1], y[0]);
 }
 
-// The three products, where one operand may have leading axes: the results then have the same leading axes.
-// The ops batch over images only, so a stack of any other operand is moved into the channels.
+// The three bilinear products. One operand may be stacked along leading axes; the result is then stacked,
+// too. The ops batch over images only, so a stack of any other operand is moved into the channels.
 Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters);
 Tensor input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters);
 Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
 
-// The op itself does not take stacked filters, so its jvp uses the product that does.
+// The ops cannot batch over every operand, so the jvp uses the products, which can.
 template <auto product, class A, class B> constexpr Rule ring_of(A a, B b) {
   Rule rule = Rule::bilinear(a, b);
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -171,8 +171,8 @@ constexpr Op kConv3dTranspose = {
 constexpr Op kConvInputGradient = {
     .name = "conv_input_gradient",
     .doc =
-        "The adjoint of conv1d, conv2d or conv3d with respect to its input: from dy and the filters, the "
-        "gradient of x.",
+        "The adjoint of conv1d, conv2d or conv3d with respect to its input: the gradient of x from dy and "
+        "the filters.",
     .tensorflow = "Conv2DBackpropInput Conv3DBackpropInputV2",
     .args = {"dy", "filters"},
     .infer = infer_input_gradient,
@@ -198,8 +198,8 @@ constexpr const Op* conv_table[] = {&kConv2d,
                                     &kConvInputGradient,
                                     &kConvFilterGradient};
 
-// Moves a leading stack into the channels of each group: blocks [a, b, groups, c] of elements become [b,
-// groups, a, c]. to_front is the inverse.
+// Moves a leading stack into the channels of each group: elements [a, b, groups, c] become [b, groups, a, c].
+// to_front is the inverse.
 Tensor to_channels(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t groups, std::int64_t c,
                    const Shape& result) {
   return reshape(transpose(reshape(x, {a, b, groups, c}), {1, 2, 0, 3}), result);
@@ -209,7 +209,7 @@ Tensor to_front(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t gr
   return reshape(transpose(reshape(x, {b, groups, a, c}), {2, 0, 1, 3}), result);
 }
 
-// The leading axes before the last `ndim`, and how many tensors they stack.
+// The axes before the last `ndim`, and the number of tensors stacked along them.
 struct Stack {
   Shape front;
   std::int64_t count;
@@ -270,8 +270,8 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) 
 
 using Options = Conv3dTransposeOptions;   // options of all ranks
 
-// The window of a transposed convolution, from outputs x to images of the given size, or else of the smallest
-// possible size.
+// The window of a transposed convolution, which maps x to images of the given size, by default the smallest
+// possible one.
 WindowAttrs window_back(const Call& c, int axes, DepthHeightWidth filters, const Options& o) {
   const DepthHeightWidth from = extents_of(c.x[0], axes, 1);
   const auto &s = o.strides, &d = o.dilation;

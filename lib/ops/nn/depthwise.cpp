@@ -29,7 +29,7 @@ Spec infer_depthwise(const Call& c, const Shape& from, const Shape& to) {
 Shape inputs_of(const Call& c) { return c.attrs<WindowAttrs>().inputs(); }
 Shape outputs_of(const Call& c) { return c.attrs<WindowAttrs>().outputs(); }
 
-// With one filter per channel, the three products of a depthwise convolution are each other's adjoints.
+// With one filter per channel, the adjoints of each of these three bilinear products are the other two.
 Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters);
 Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters);
 Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
@@ -169,7 +169,7 @@ DepthwisePositions dilation_positions(const Call& c) {
   return {y[0], y[1]};
 }
 
-// The checks that depthwise_conv2d and dilation2d share, and the window.
+// Runs the checks shared by depthwise_conv2d and dilation2d; returns the window.
 WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const Conv2dOptions& o,
                     int filter_rank) {
   const Tensor* inputs[] = {&x, &filters};
@@ -190,7 +190,7 @@ WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const 
   return checked_window(c, "the filters are", 2, {1, f[0], f[1]}, strides, dilation, padding);
 }
 
-// f, which takes images whose channels come last, on images whose channels come first.
+// Applies f, which requires channels last, to images with channels first.
 Tensor channels_last(const Op& op, Tensor (*f)(const Tensor&, const Tensor&, const Conv2dOptions&),
                      const Tensor& x, const Tensor& filters, Conv2dOptions o) {
   const Tensor* inputs[] = {&x, &filters};
@@ -201,7 +201,7 @@ Tensor channels_last(const Op& op, Tensor (*f)(const Tensor&, const Tensor&, con
 
 }   // namespace
 
-// With several filters per channel, each channel is repeated once for each of its filters.
+// If there are several filters per channel, repeats each channel once per filter.
 Tensor depthwise_conv2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
   if (o.layout == Layout::nchw) return channels_last(kDepthwiseConv2d, depthwise_conv2d, images, all, o);
   const auto [x, filters] = promoted(images, all);

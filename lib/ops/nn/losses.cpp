@@ -16,7 +16,7 @@ Shape rows_of(const Tensor& logits) {
   return Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1)));
 }
 
-// expected: the shape that labels should have; predictions: what the loss calls the other.
+// expected: the shape that labels should have; predictions: the loss's name for the other operand.
 [[noreturn]] void throw_apart(std::string_view loss, std::string_view what, const Tensor& labels,
                               const Shape& expected, std::string_view predictions, const Tensor& x) {
   throw_error<ShapeError>(
@@ -24,7 +24,8 @@ Shape rows_of(const Tensor& logits) {
       squeeze_advice({"labels", labels.shape()}, {predictions, expected}, "reshape one of them"));
 }
 
-// Tensors of one shape, of which one may be a number: broadcast, [n] and [n, 1] would make losses [n, n].
+// Throws ShapeError unless both tensors have one shape; numbers are exempt. [n] and [n, 1] would broadcast to
+// losses [n, n].
 void require_one_shape(std::string_view loss, std::string_view name, const Operand& labels,
                        const Operand& predictions) {
   const Tensor *z = labels.tensor(), *x = predictions.tensor();
@@ -82,7 +83,7 @@ Tensor error_of(const Call& c) {
   return softmax(logits) - one_hot(labels, logits.shape()[logits.ndim() - 1], logits.dtype());
 }
 
-// The same for labels that are probabilities, or any other weights.
+// Like error_of, for labels that are probabilities or any other weights.
 Tensor dense_error_of(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   return softmax(logits) * sum(labels, -1, {.keepdims = true}) - labels;

@@ -17,7 +17,7 @@ Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped
 
 constexpr Op kDropout = {
     .name = "dropout",
-    .doc = "0 for dropped elements, a share `rate` of all, and x / (1 - rate) for the others.",
+    .doc = "0 for dropped elements, a fraction `rate` of all, and x / (1 - rate) for the others.",
     .args = {"x", "dropped"},
     .infer =
         [](const Call& c) {

@@ -15,7 +15,7 @@ namespace {
 
 double epsilon_of(const Call& c) { return c.attrs<NormAttrs>().epsilon; }
 
-// Throws unless all inputs from `first` on are rows as long as the last axis of x, which is input i.
+// Throws unless all inputs from `first` on are vectors as long as the last axis of x, which is input i.
 void require_rows(const Call& c, int i, int first) {
   const Tensor& x = c.x[i];
   require_floating(c, i);
@@ -56,8 +56,8 @@ Axes all_but_last(const Tensor& x) {
 }
 
 /// x̂ = (x - mean) · r with mean 0 and variance 1 along some axes, built from ops, and the derivative of x̂
-/// with respect to x: a symmetric matrix, so that one function is both the vjp and the jvp. Axes count from
-/// the end, so that leading axes of stacked derivatives stay unchanged.
+/// with respect to x. The Jacobian is symmetric, so one function is both the vjp and the jvp. Axes are
+/// counted from the end, so that leading axes of stacked derivatives do not shift them.
 class Normalised {
  public:
   Normalised(const Tensor& x, Axes axes, double epsilon) : axes_(std::move(axes)) {
@@ -109,7 +109,8 @@ void layer_norm_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> 
 }
 
 // u, v and w are the cotangents of dx, dscale and doffset. With N the derivative of x̂, g = dy · scale, and m
-// the mean of each row: the derivative of <u, N g> in x is -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
+// the mean over the normalised axes, the derivative of <u, N g> with respect to x is
+// -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
 template <Normalised (*normalised)(const Tensor& x, double epsilon)>
 void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradient> dx) {
   const Tensor &dy = c.x[0], &x = c.x[1], &scale = c.x[2];
@@ -149,7 +150,7 @@ void run_batch_norm(const Call& c, std::span<Tensor> y) {
 std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon);
 
-// The gradient of a row of channels, reshaped to broadcast with x.
+// Reshapes the gradient of a vector of channels so that it broadcasts with x.
 Tensor beside_x(const Tensor& x, Gradient&& of_channels) {
   const Tensor dense = std::move(of_channels).dense();
   Shape shape;
@@ -204,7 +205,7 @@ Tensor sum_near(const Tensor& x, std::int64_t radius) {
   }
   return add_n(std::move(terms));
 }
-// s = bias + alpha · (the sum of x² over the channels nearby).
+// s = bias + alpha · (the sum of x² over the nearby channels).
 Tensor normaliser(const Tensor& x, const LocalResponseNormalizationOptions& o) {
   return o.bias + o.alpha * sum_near(square(x), o.radius);
 }
@@ -260,8 +261,8 @@ constexpr Op kBatchNorm = {
 constexpr Op kBatchNormGradient = {
     .name = "batch_norm_gradient",
     .doc =
-        "The gradients of batch_norm with respect to its inputs, given that of its first output, in two "
-        "passes.",
+        "The gradients of batch_norm with respect to its inputs, given the gradient of its first output, in "
+        "two passes.",
     .args = {"dy", "x", "scale"},
     .infer = infer_batch_norm_gradient,
     .forward =

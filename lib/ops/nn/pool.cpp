@@ -1,5 +1,5 @@
-// Pooling. In: rows, images or volumes [..., extents, channels]. Out: the same with other extents. The ops
-// take the largest cell or the mean of each window, and differ in their windows.
+// Pooling. In: rows, images or volumes [..., extents, channels]. Out: rows, images or volumes of other
+// extents. The ops compute the maximum or the mean of each window, and differ in their windows.
 #include "ops/nn/pool.h"
 
 #include <cmath>
@@ -38,8 +38,8 @@ Spec infer_avg_gradient(const Call& c) {
   return with_extents(c, a.inputs());
 }
 
-// Checks c.x[0] of these extents and c.x[1], in which the largest cells are found. c.x[0] may have further
-// leading axes.
+// Checks c.x[0], which has these extents, and c.x[1], the images that are searched for maxima. c.x[0] may
+// have additional leading axes.
 void require_beside_x(const Call& c, const Shape& extents) {
   require_floats(c);
   require_extents(c, 0, extents);
@@ -71,7 +71,7 @@ Tensor avg(const PoolAttrs& a, const Tensor& x);
 
 void run_max(const Call& c, std::span<Tensor> y) { kernels::max_pool(pooling_of(c), c.x[0], y[0]); }
 void run_avg(const Call& c, std::span<Tensor> y) { kernels::avg_pool(pooling_of(c), c.x[0], y[0]); }
-// The rule of the largest cells, whether or not their positions are returned, too.
+// The rule of max pooling, with or without positions as a second output.
 constexpr Rule max_rule() {
   return Rule::custom(
       {.x = 1},
@@ -93,7 +93,7 @@ Spec infer_volumes(const Call& c) {
   require_extents(c, 0, a.inputs());
   return {c.x[0].dtype(), behind(front_of(c.x[0], 4), a.outputs(), channels_of(c.x[0]))};
 }
-// The maxima of the planes are recomputed, so that they need not be kept.
+// Recomputes the maxima of the planes instead of saving them.
 void max_volumes_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const auto& a = c.attrs<VolumeAttrs>();
   const Tensor of_planes =
@@ -149,7 +149,7 @@ constexpr Op kMaxPoolWithArgmax = {
     .name = "max_pool_with_argmax",
     .doc =
         "2-D max pooling, and the position of the first maximum of each window as (row · width + column) "
-        "· channels + channel; for a window with NaN, that of the first NaN.",
+        "· channels + channel; for a window with NaN, the position of the first NaN.",
     .tensorflow = "MaxPoolWithArgmax",
     .args = {"x"},
     .infer =
@@ -168,7 +168,7 @@ constexpr Op kFractionalMaxPool = {
     .name = "fractional_max_pool",
     .doc =
         "Fractional max pooling (Graham 2014): the largest element of each channel in each window, where "
-        "windows lie between given bounds of rows and columns.",
+        "windows are delimited by given bounds of rows and columns.",
     .tensorflow = "FractionalMaxPool",
     .args = {"x"},
     .infer = infer_pool,
@@ -246,7 +246,7 @@ constexpr Op kFractionalAvgPool = {
     .name = "fractional_avg_pool",
     .doc =
         "Fractional average pooling (Graham 2014): the mean of each channel in each window, where "
-        "windows lie between given bounds of rows and columns.",
+        "windows are delimited by given bounds of rows and columns.",
     .tensorflow = "FractionalAvgPool",
     .args = {"x"},
     .infer = infer_pool,
@@ -288,7 +288,7 @@ template <int N> Pool3dOptions options_in_volume(const Op& op, const PoolOptions
           .padding = padding_in_volume<N>(o.padding)};
 }
 
-// The kernels for maxima store the number of a cell in the dtype of x.
+// The max pooling kernels store cell indices in the dtype of x.
 void check_cells(const Op& op, DepthHeightWidth window, int axes) {
   constexpr double most = 1 << 24;
   if (static_cast<double>(window.depth) * static_cast<double>(window.height) *
@@ -298,7 +298,7 @@ void check_cells(const Op& op, DepthHeightWidth window, int axes) {
                             text_of(window, axes));
 }
 
-// The window of an op over x, after all checks.
+// Runs all checks; returns the window of the op over x.
 WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
   const Tensor* inputs[] = {&x};
   const Call c{.op = op, .x = {inputs, 1}};
@@ -310,7 +310,7 @@ WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOpt
   return checked_window(c, "the window is", axes, o.window, side_by_side ? o.window : o.strides, 1,
                         o.padding);
 }
-// What pooling x gives if neither has elements; else undefined. Then no windows are listed.
+// Returns the result of pooling x if both have no elements, else undefined. This avoids listing the windows.
 Tensor empty_pool(const Op& op, const Tensor& x, const WindowAttrs& a) {
   if (x.size()) return {};
   const Shape shape = behind(front_of(x, a.axes + 1), a.outputs(), channels_of(x));
@@ -330,14 +330,14 @@ template <int N> Tensor avg_pool(const Op& op, const Tensor& x, const PoolOption
   return pool(op, N, x, options_in_volume(op, options));
 }
 
-// Where the regions begin, and the extent at the end. Graham 2014, section 3: random regions have two sizes
-// in any order; pseudo-random ones begin at ceil(a (i + u)) with one random u.
+// Returns where the regions begin, followed by the extent. Graham 2014, section 3: random regions have
+// two sizes in random order; pseudo-random ones begin at ceil(a (i + u)) - 1 with one random u.
 std::vector<std::int64_t> bounds_of(std::string_view name, std::int64_t extent, double ratio,
                                     bool pseudo_random, random::Key key) {
   if (!(ratio >= 1 && ratio <= static_cast<double>(extent)))
     throw_error<ArgumentError>("{}: a ratio is {}; use 1..{}", name, ratio, extent);
   const double regions = std::floor(static_cast<double>(extent) / ratio);
-  if (regions > 0x1p31)   // each is listed, even of images without channels
+  if (regions > 0x1p31)   // all are listed, even for images without channels
     throw_error<ShapeError>("{}: more than 2^31 regions are too many: an axis has extent {}, its ratio is {}",
                             name, extent, ratio);
   const auto outputs = static_cast<std::int64_t>(regions);

@@ -9,7 +9,7 @@
 
 namespace tapedeck {
 
-// Windows over rows (axes = 1) or images (axes = 2). through: the positions of maxima count through all
+// Windows over rows (axes = 1) or images (axes = 2). through: the positions of maxima are counted across all
 // images of the batch.
 struct PoolAttrs {
   std::shared_ptr<const kernels::Pool> pool;
@@ -23,8 +23,8 @@ struct PoolAttrs {
     return axes == 1 ? Shape{pool->columns.outputs()} : Shape{pool->rows.outputs(), pool->columns.outputs()};
   }
 };
-// Maxima and means are separable: a volume is pooled within its planes, and then across the planes with their
-// pixels seen as channels.
+// Maxima and means are separable: a volume is pooled within its planes, and then across them, with the pixels
+// of a plane treated as channels.
 struct VolumeAttrs {
   PoolAttrs plane, across;
 
@@ -34,8 +34,8 @@ struct VolumeAttrs {
   Shape outputs() const {
     return {across.pool->rows.outputs(), plane.pool->rows.outputs(), plane.pool->columns.outputs()};
   }
-  /// folded: planes [..., planes, rows, columns, channels] as [..., planes, 1, rows · columns · channels].
-  /// unfolded: the inverse.
+  /// Reshapes [..., planes, rows, columns, channels] to [..., planes, 1, rows · columns · channels]. unfolded
+  /// is the inverse.
   Tensor folded(const Tensor& planes) const {
     const Shape& s = planes.shape();
     const int n = planes.ndim();

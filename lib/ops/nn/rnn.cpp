@@ -1,6 +1,6 @@
 // Recurrent cells and losses of sequences. In: activations, states and weights. Out: states or losses. Ops
-// over all time steps have kernels for the forward pass and the gradient; the derivative of that gradient
-// comes from the same function built from ops.
+// over all time steps have kernels for the forward pass and the gradient; the gradient is differentiated
+// through the same function built from ops.
 #include "tapedeck/ops/rnn.h"
 
 #include <limits>
@@ -54,12 +54,12 @@ std::vector<Spec> infer_lstm(const Call& c) {
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], units = h.shape()[1];
   require_weights(c.op.name, x, units, c.x[3], c.x[4], 4);
   require_one_dtype(c);
-  (void)Shape{time, batch}.size();   // throws where it overflows
+  (void)Shape{time, batch}.size();   // throws on overflow
   const Spec states{x.dtype(), {time, batch, units}};
   return {states, states, {x.dtype(), {time, batch, 4 * units}}};
 }
 
-// The contribution of x is a single product for all steps.
+// Computes the contribution of x by one matrix product for all steps.
 void run_lstm(const Call& c, std::span<Tensor> y) {
   const Tensor &x = c.x[0], &h = c.x[1], &weights = c.x[3];
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], in = x.shape()[2], units = h.shape()[1];
@@ -181,16 +181,16 @@ kernels::CtcLabels labels_of(const Call& c) {
   return l;
 }
 
-constexpr double kNever = -1e30;   // stands for log 0, and is finite so that derivatives have no NaN
+constexpr double kNever = -1e30;   // stands for log 0; finite, so that derivatives are not NaN
 
-// Graves et al. 2006, equations 5 to 8: the logarithms of the forward variables of the labels with blanks
-// around each.
+// The loss by the logarithms of the forward variables, whose states are the labels with a blank around each
+// (Graves et al. 2006, equations 5 to 8).
 Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tensor& label_lengths,
                   const Tensor& logit_lengths) {
   const std::int64_t time = logits.shape()[0], batch = logits.shape()[1], classes = logits.shape()[2],
                      states = 2 * l.most + 1;
-  // For each sequence and state: its class, whether the path may come from the state two before, and whether
-  // it may end and start here.
+  // For each sequence and state: its class, whether a path may skip the state before it, and whether a path
+  // may end or start in it.
   std::vector<std::int64_t> place;
   std::vector<std::uint8_t> skips, ends, starts;
   for (std::int64_t b = 0; b < batch; ++b)
@@ -214,7 +214,6 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
     const std::int64_t n = std::min(by, states);
     return concat({full({batch, n}, kNever, a.dtype()), slice(a, {0, 0}, {batch, states - n})}, 1);
   };
-  // A sequence of 0 steps has only the state before all labels.
   Tensor alpha = where(start, at_step[0], kNever);
   for (std::int64_t t = 1; t < time; ++t) {
     const Tensor before = behind(alpha, 1), skipped = where(skip, behind(alpha, 2), kNever),
@@ -226,6 +225,7 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
   }
   const Tensor last = where(end, alpha, kNever), largest = stop_gradient(max(last, 1, {.keepdims = true}));
   const Tensor loss = -(squeeze(largest, 1) + log(sum(exp(last - largest), 1)));
+  // A sequence of 0 steps has a loss of 0 without labels, else infinity.
   const Tensor whole = where(equal(logit_lengths, 0), where(equal(label_lengths, 0), 0, 1e30), loss);
   return where(whole > 1e29, std::numeric_limits<double>::infinity(), whole);
 }
@@ -247,8 +247,8 @@ constexpr Op kBlockLstm = {
 constexpr Op kBlockLstmGradient = {
     .name = "block_lstm_gradient",
     .doc =
-        "The adjoint of block_lstm's recurrent part. Maps cotangents of h, c and gates, each of which "
-        "may be empty, to those of the gates before their activation and of the initial state.",
+        "The adjoint of block_lstm's recurrent part. Maps cotangents of h, c and gates, each of which may be "
+        "empty, to cotangents of the gates before activation and of the initial state.",
     .args = {"dh", "dc", "dgates", "gates"},
     .infer = infer_lstm_gradient,
     .forward =
@@ -303,7 +303,7 @@ constexpr Op kCtcLossGradient = {
     .forward = {[](const Call& c, std::span<Tensor> y) {
                   const kernels::CtcLabels labels = labels_of(c);
                   const Tensor log_p = log_softmax(c.x[1]);
-                  y[0] = copy_of(exp(log_p));   // written next, which results of ops are not
+                  y[0] = copy_of(exp(log_p));   // a copy, since results of ops must not be written
                   kernels::ctc_gradient(labels, log_p, y[0]);
                 },
                 Outputs::own},
@@ -335,7 +335,7 @@ LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weigh
                     double forget_bias) {
   require_state("lstm_cell", x, 2, state.h, state.c);
   require_weights("lstm_cell", x, state.h.shape()[1], weights, bias, 4);
-  const std::vector<Tensor> halves = split(weights, {x.shape()[1], -1}, 0);   // of x and of h
+  const std::vector<Tensor> halves = split(weights, {x.shape()[1], -1}, 0);   // the weights of x and of h
   return step(matmul(x, halves[0]) + bias, state, halves[1], forget_bias);
 }
 

@@ -18,7 +18,7 @@ Spec infer_softmax(const Call& c) {
   return c.x[0].spec();
 }
 
-// v must have p's shape, possibly after leading axes.
+// v must have the shape of p, optionally preceded by leading axes.
 Spec infer_derivative(const Call& c) {
   const Spec p = infer_softmax(c);
   const Tensor& v = c.x[1];
@@ -82,8 +82,8 @@ constexpr Op kLogSoftmax = {
 constexpr Op kSoftmaxDerivative = {
     .name = "softmax_derivative",
     .doc =
-        "The Jacobian of softmax, whose value is p, times v: yᵢ = (vᵢ - Σⱼ pⱼ vⱼ) pᵢ along an axis. The "
-        "Jacobian is symmetric.",
+        "The Jacobian of p = softmax(x), times v: yᵢ = (vᵢ - Σⱼ pⱼ vⱼ) pᵢ along an axis. The Jacobian is "
+        "symmetric.",
     .args = {"p", "v"},
     .infer = infer_derivative,
     .forward =

@@ -1,4 +1,4 @@
-// The derivative of softmax, for the ops that contain one.
+// The derivative of softmax, for the ops that contain a softmax.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -8,8 +8,8 @@ struct SoftmaxAttrs {
   int axis;
 };
 
-/// The derivative of y = softmax(x), along an axis counted from the end, applied to v. Its matrix is
-/// symmetric, so it is both the vjp and the jvp.
+/// The Jacobian of y = softmax(x), along an axis counted from the end, times v. It is symmetric, so this is
+/// both the vjp and the jvp.
 Tensor softmax_derivative(const Tensor& y, const Tensor& v, int axis = -1);
 
 }   // namespace tapedeck

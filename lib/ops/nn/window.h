@@ -55,7 +55,7 @@ struct WindowAttrs {
     return Shape(std::span(all).last(static_cast<std::size_t>(axes)));
   }
 };
-// The options of images and of rows, written as options of volumes.
+// Conversions of options of images and rows to options of volumes.
 constexpr DepthHeightWidth in_volume(HeightWidth v) { return {1, v.height, v.width}; }
 constexpr Padding3d in_volume(const Padding& p) { return {0, 0, p}; }
 constexpr DepthHeightWidth in_row(std::int64_t width) { return {1, 1, width}; }
@@ -80,7 +80,7 @@ template <int N> constexpr Padding3d padding_in_volume(const PaddingOf<N>& p) {
   else
     return p;
 }
-/// Throws ArgumentError for any other padding at top or bottom.
+/// Throws ArgumentError if top or bottom is padded, unless all four sides have the same padding.
 void check_row_padding(std::string_view op, const Padding& p);
 
 /// The `axes` extents that come before the last `last` axes.
@@ -88,34 +88,35 @@ DepthHeightWidth extents_of(const Tensor& x, int axes, int last);
 std::string text_of(DepthHeightWidth v, int axes);
 /// The shape `front` followed by these extents and channels.
 Shape behind(Shape front, const Shape& extents, std::int64_t channels);
-/// The leading axes: all but the last `ndim`, by default those of an image.
+/// The shape of x without its last `ndim` axes, by default the three axes of an image.
 inline Shape front_of(const Tensor& x, int ndim = 3) {
   return Shape(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - ndim)));
 }
-/// Moves the channels from before the spatial axes to the end, if `last`; else back.
+/// Moves the channels from before the spatial axes to the end if `last`, otherwise back.
 Tensor with_channels(const Tensor& x, int axes, bool last);
 inline std::int64_t channels_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
 
-// Each throws ShapeError or DTypeError, naming the op and its inputs.
+// These throw ShapeError or DTypeError, which names the op and its inputs.
 
-/// Unless the last axes of input i are these extents and channels.
+/// Requires the last axes of input i to be these extents and channels.
 void require_images(const Call& c, int i, const Shape& extents, std::int64_t channels);
-/// Unless input i has at least `axes` spatial axes and channels.
+/// Requires at least `axes` spatial axes and channels in input i.
 void require_rank(const Call& c, int i, int axes = 2);
 void require_floats(const Call& c);
-/// What op gives for images x without elements if its result has none either, and this shape.
+/// Returns the result, of this shape, of op for images x, if both have no elements.
 Tensor without_elements(const Op& op, const Tensor& x, const Shape& shape);
 
 /// Extents, numbers of cells and products of both are below 2^31 in the kernels.
 inline constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max();
 
-// Each throws ArgumentError. Options are those of volumes; only the last `axes` numbers are checked.
+// These throw ArgumentError or ShapeError. Options are those of volumes; messages show the last `axes`
+// numbers.
 
 void check_numbers(const Op& op, std::string_view name, DepthHeightWidth v, int axes);
-/// Unless each padding is less than `most`.
+/// Requires each padding to be at least 0 and less than `most`.
 void check_padding(const Op& op, const Padding3d& p, DepthHeightWidth most);
-/// The window over the images c.x[0]; `what` names what slides in messages: filters or a pool. Throws
-/// ShapeError if the window is larger than the padded images.
+/// Returns the window over the images c.x[0]. Throws ShapeError if it is larger than the padded images, with
+/// `what` as subject and verb: "the filters are".
 WindowAttrs checked_window(const Call& c, std::string_view what, int axes, DepthHeightWidth size,
                            DepthHeightWidth strides, DepthHeightWidth dilation, const Padding3d& padding);
 
