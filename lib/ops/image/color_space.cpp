@@ -22,7 +22,7 @@ Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
                behind = roll(top, 1, -1) - roll(top, 2, -1);
   const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, {.keepdims = true}); };
   const auto inverse = [](const Tensor& t) {
-    return where(t > 0, 1 / where(t > 0, t, 1), 0);   // 0 where no output depends on it
+    return where(t > 0, 1 / where(t > 0, t, 1), 0);   // otherwise no output depends on it
   };
   const Tensor value = chosen(top), least = chosen(bottom), per_value = inverse(value),
                per_range = inverse(value - least);
@@ -39,8 +39,7 @@ constexpr Op kRgbToHsv = {
     .name = "rgb_to_hsv",
     .doc =
         "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - "
-        "min / max, and hue is the position between two of the pure colors, as given by the other "
-        "channels.",
+        "min / max, and hue is the position between two pure colors, given by the other channels.",
     .tensorflow = "RGBToHSV",
     .args = {"x"},
     .infer = infer_pixels,
@@ -54,7 +53,7 @@ constexpr Op kRgbToHsv = {
 constexpr Op kRgbToHsvGradient = {
     .name = "rgb_to_hsv_gradient",
     .doc =
-        "The gradient of rgb_to_hsv with respect to x: that of max, of 1 - min / max, and of the "
+        "The gradient of rgb_to_hsv with respect to x, from the derivatives of max, 1 - min / max, and the "
         "difference of the two other channels over 6 (max - min).",
     .args = {"x", "dy"},
     .infer =

@@ -1,6 +1,6 @@
-// Crops, and images seen through projective transforms. Each pixel of a frame has a position in an image, at
-// which the image is sampled. Sampling is linear in the images; its adjoint adds the pixels of frames where
-// they were sampled.
+// Crops and projective transforms of images. Each pixel of a frame samples an image at some position.
+// Sampling is linear in the images; its adjoint adds the pixels of frames to the images where they were
+// sampled.
 #include "ops/image/crop.h"
 
 #include "core/format.h"
@@ -18,7 +18,7 @@ FrameAttrs frames_of(const Tensor& x, HeightWidth size, Interpolation method, do
   return {x.shape()[0], x.shape()[1], x.shape()[2], size, method, outside};
 }
 
-// Checks that input 0 is [..., from, channels], and gives its spec with the extents `to` instead.
+// Checks that input 0 is [..., from, channels]; returns its spec with the extents `to` instead.
 Spec with_frames(const Call& c, const Shape& from, const Shape& to) {
   const Tensor& x = c.x[0];
   require_floating(c, 0);
@@ -86,8 +86,8 @@ class Pixels {
   std::int64_t height_, width_;
 };
 
-// `count` equidistant positions from a to b, times `last`; the middle if count is 1. Rounded as by the
-// kernel.
+// `count` equidistant positions from a to b, times `last`; the middle if count is 1. Rounds as the kernel
+// does.
 struct CropPositions {
   Tensor of_a, of_b, at;   // at = of_a · a + of_b · b
 
@@ -106,13 +106,14 @@ struct CropPositions {
   }
 };
 
-// The gradient with respect to boxes. Between four neighbouring pixels a b c d, at distances `down` and
-// `right` from a, the derivative is (1 - right) (c - a) + right (d - b) in y and (1 - down) (b - a) + down (d
-// - c) in x. At a whole position both neighbours are the pixel itself, so that slope is 0.
+// The gradient with respect to boxes. Between neighbouring pixels a b in one row and c d in the next, at
+// distances `down` and `right` from a, the derivative is (1 - right) (c - a) + right (d - b) in y and (1 -
+// down) (b - a) + down (d - c) in x. At an integer position both neighbours are the pixel itself, so that
+// derivative is 0.
 Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices,
                     const Tensor& dy) {
   if (x.size() == 0) return zeros(behind_extra(dy, x.ndim(), boxes.shape()), boxes.dtype());
-  if (x.ndim() > 4) {   // leading axes: further images, each with all boxes
+  if (x.ndim() > 4) {   // leading axes: more images; all boxes apply to each
     const std::int64_t further = front_of(x, 4).size(), n = boxes.shape()[0];
     const Tensor first = expand_dims(arange(further) * a.images, 1);
     const Shape front(dy.shape().dims().first(static_cast<std::size_t>(dy.ndim() - x.ndim())));

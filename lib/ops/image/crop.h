@@ -13,7 +13,7 @@ struct FrameAttrs {
   Interpolation method;
   double outside = 0;
 
-  // The same with 0 outside the images, which makes sampling linear in the images.
+  // These attributes with 0 outside the images, which makes sampling linear in the images.
   FrameAttrs linear() const {
     FrameAttrs a = *this;
     a.outside = 0;

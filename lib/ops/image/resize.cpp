@@ -116,7 +116,7 @@ void require_size(std::string_view name, const Tensor& x, HeightWidth size) {
 }
 
 HeightWidth extents_of(const Tensor& x) { return {x.shape()[x.ndim() - 3], x.shape()[x.ndim() - 2]}; }
-// Without elements no tables are made, since they have the extents' lengths.
+// Builds no tables if x has no elements: its extents, and with them the tables, may be huge.
 template <class F> Tensor resize(const Op& op, const Tensor& x, HeightWidth size, const F& attrs) {
   require_size(op.name, x, size);
   if (x.size()) return op.with(attrs(), x);

@@ -1,5 +1,5 @@
-// Samples of distributions with parameters. In: a key and parameters. Out: for each element the quantile of
-// its distribution at a uniform number, so that derivatives with respect to the parameters are those of the
+// Samples of distributions with parameters. In: a key and parameters. Out: for each element, the quantile of
+// its distribution at a uniform number; its derivatives with respect to the parameters are derivatives of the
 // quantile.
 #include "ops/random/distributions.h"
 
@@ -30,7 +30,7 @@ Spec drawn(const Call& c) {
   return {dtype, shape};
 }
 
-/// Parameter i in the form that kernels take: one number, or broadcast to the shape of y.
+/// Parameter i in the form that kernels accept: one element, or broadcast to the shape of y.
 Tensor parameter(const Call& c, int i, const Tensor& y) {
   return c.x[i].size() == 1 ? c.x[i] : broadcast_to(c.x[i], y.shape());
 }
@@ -48,7 +48,7 @@ constexpr OfNumbers<kernels::digamma, tapedeck::digamma> digamma;
 
 }   // namespace fn
 
-/// dy times the partials for each parameter that has a tangent.
+/// Sets dy[0] to the sum of dx times partial over the parameters that have a tangent.
 void jvp_by(const std::array<Tensor, kMaxInputs>& partials, Refs dx, std::span<Tensor> dy) {
   for (int i = 0; i < dx.size(); ++i) {
     if (!dx[i].defined()) continue;
@@ -65,9 +65,9 @@ std::vector<Spec> infer_probabilities(const Call& c) {
 }
 std::vector<Tensor> probabilities(const Key& key, const Spec& spec);
 
-/// The partials of y with respect to the parameters. y is the quantile at p of a normal distribution
-/// truncated to [low, high], and p is fixed: with z, a and b for y, low and high in standard deviations from
-/// the mean, φ(z) dz = (1 - p) φ(a) da + p φ(b) db. Bounds beyond 10¹⁸ have no weight, like infinite ones.
+/// The partials of y with respect to the parameters. y is the quantile, at a fixed p, of a normal
+/// distribution truncated to [low, high]: with z, a and b for y, low and high in standard deviations from the
+/// mean, φ(z) dz = (1 - p) φ(a) da + p φ(b) db. Bounds beyond 10¹⁸ have no weight, like infinite ones.
 std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
   const Tensor &mean = c.x[0], &stddev = c.x[1], &y = c.y[0], low = clip(c.x[2], -1e18, 1e18),
                high = clip(c.x[3], -1e18, 1e18);
@@ -79,7 +79,7 @@ std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
   return {1 - by_low - by_high, z - a * by_low - b * by_high, by_low, by_high};
 }
 
-/// The running sums of the weights of indices, along the last axis of logits.
+/// The running sums of the unnormalised probabilities along the last axis of logits.
 Tensor sums_of(const Call& c) {
   const Tensor& logits = c.x[0];
   const std::int64_t k = logits.shape()[logits.ndim() - 1];
@@ -113,8 +113,8 @@ constexpr Op kGamma = {
     .name = "gamma",
     .doc =
         "Gamma-distributed numbers with density yᵅ⁻¹ e⁻ʸ / Γ(α), drawn by inverting the distribution "
-        "function. The gradient with respect to α is that of the inverse (Figurnov, Mohamed & Mnih 2018, "
-        "equation 5).",
+        "function. The gradient with respect to α is the derivative of the inverse (Figurnov, Mohamed & Mnih "
+        "2018, equation 5).",
     .tensorflow = "RandomGamma StatelessRandomGammaV2 StatelessRandomGammaV3",
     .args = {"alpha"},
     .infer = drawn,
@@ -141,7 +141,8 @@ constexpr Op kGammaGrad = {
     .args = {"alpha", "y"},
     .infer = elementwise,
     .forward = map(fn::gamma_grad),
-    // With the density's logarithmic derivatives log y - ψ(α) and (α - 1)/y - 1, and P for igamma.
+    // The result is g = -∂P/∂α / p, with P for igamma and p for the density, which has the logarithmic
+    // derivatives log y - ψ(α) and (α - 1)/y - 1.
     .rule = partials(
         [](auto a, auto y, auto g) { return -fn::second_over_density(a, y) - g * (log(y) - fn::digamma(a)); },
         [](auto a, auto y, auto g) { return fn::digamma(a) - log(y) - g * ((a - 1) / y - 1); }),
@@ -193,8 +194,8 @@ constexpr Op kCategorical = {
 constexpr Op kProbabilities = {
     .name = "probabilities",
     .doc =
-        "Uniform numbers p in (0, 1), and 1 - p: those at which the distributions with parameters invert "
-        "their distribution functions.",
+        "Uniform numbers p in (0, 1), and 1 - p, at which ops that sample distributions evaluate the "
+        "quantile function.",
     .infer = infer_probabilities,
     .forward =
         [](const Call& c, std::span<Tensor> y) {
@@ -206,8 +207,8 @@ constexpr Op kProbabilities = {
 constexpr Op kParameterizedTruncatedNormal = {
     .name = "parameterized_truncated_normal",
     .doc =
-        "Normal numbers truncated to [low, high], drawn by inverting the distribution function; the "
-        "gradients are those of the inverse.",
+        "Normal numbers truncated to [low, high], drawn by inverting the distribution function; gradients "
+        "are derivatives of the inverse.",
     .tensorflow = "ParameterizedTruncatedNormal StatelessParameterizedTruncatedNormal",
     .args = {"mean", "stddev", "low", "high"},
     .infer = drawn,

@@ -1,4 +1,4 @@
-// Random tensors. In: a key. Out: numbers that depend on it alone.
+// Random tensors. In: a key. Out: random numbers, which the key determines.
 #include "tapedeck/ops/random.h"
 
 #include <cmath>
@@ -77,7 +77,7 @@ void KeyNumber::note_read() const {
 std::uint64_t KeyAccess::source(const Key& key) {
   const std::uint64_t a = key.seed.source_, b = key.stream.source_;
   if (a % 2 == 0 && b == a + (a != 0)) return a / 2;
-  (void)std::uint64_t{key.seed};   // a number of another key, which is read
+  (void)std::uint64_t{key.seed};   // numbers of two keys: reading them throws
   (void)std::uint64_t{key.stream};
   return 0;
 }

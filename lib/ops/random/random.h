@@ -1,4 +1,4 @@
-// The attributes of uniform, normal and permutation.
+// The attributes of uniform, normal, truncated_normal and permutation.
 #pragma once
 #include "tapedeck/ops/random.h"
 #include "tapedeck/tensor.h"
