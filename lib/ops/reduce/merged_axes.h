@@ -7,7 +7,7 @@
 
 namespace tapedeck {
 
-/// The number of elements along the axes in the mask. Throws ShapeError if it overflows, as it may for an
+/// The number of elements along the axes in the mask. Throws ShapeError on overflow, which is possible for an
 /// empty tensor.
 inline std::int64_t size_along(const Shape& x, unsigned axes) { return without(x, ~axes, false).size(); }
 

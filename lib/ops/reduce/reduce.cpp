@@ -200,7 +200,7 @@ constexpr Op kMean = {
     .infer = infer_mean,
     .forward = reduced_by<kernels::mean>,
     .rule = Rule::linear([](const Call& c, const Tensor& dy) {
-      // Without elements the count may overflow.
+      // The count may overflow if x has no elements.
       return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
     }),
     .meaning = Meaning::mean,
@@ -229,9 +229,8 @@ constexpr Op kMin = {
 constexpr Op kShareOfExtreme = {
     .name = "share_of_extreme",
     .doc =
-        "What each element of x gets of the gradient of its maximum or minimum, best: 1 / n where n "
-        "elements "
-        "equal it, else 0.",
+        "The share of each element of x in the gradient of its maximum or minimum, best: 1 / n for each of n "
+        "elements equal to best, else 0.",
     .args = {"x", "best"},
     .infer = infer_share,
     .forward =
@@ -369,7 +368,7 @@ Tensor share_of_extreme(const Call& c) {
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, ReduceOptions options) {
   return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), options.keepdims}, x);
 }
-// The position along one axis, which a number without axes has not.
+// The position along one axis. A scalar, which has no axis, is treated as one of extent 1.
 Tensor position(const Op& op, const Tensor& x, int axis, ReduceOptions options) {
   const bool number = x.ndim() == 0 && mask_of(op, axis, 0) == 0;
   return reduce(op, number ? reshape(x, {1}) : x, number ? 0 : axis,
@@ -416,7 +415,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, ReduceOptions options) {
   require_floating({.op = kLogsumexp, .x = {inputs, 1}}, 0);
   const unsigned mask = mask_of(kLogsumexp, axes, x.ndim());
   const Tensor merged = Merged(x.shape(), mask).merge(x);
-  // If the op is recorded, the exponentials are kept, since the gradient would have to recompute them.
+  // If the op is recorded, the softmax is computed and saved, so that the gradient need not recompute it.
   const Tensor y =
       thread_state.innermost ? kLogsumexpAndSoftmax.run({&merged, 1})[0] : kLogsumexp(Operand(merged));
   return options.keepdims ? reshape(y, without(x.shape(), mask, true)) : y;

@@ -51,7 +51,7 @@ Tensor recurrence_back(const Tensor& a, const Tensor& dy) {
   return reverse(recurrence(reverse(shifted_back(a), -1), reverse(dy, -1)), -1);
 }
 
-// x with the axis of a scan last and in the direction of the scan, and the way back.
+// as_rows moves the axis of a scan to the end and orients it along the scan; from_rows is the inverse.
 Tensor as_rows(const Call& c, const Tensor& x) {
   const ScanAttrs& a = c.attrs<ScanAttrs>();
   const Tensor rows = with_axis_last(x, x.ndim() + a.axis);
@@ -62,8 +62,8 @@ Tensor from_rows(const Call& c, const Tensor& rows) {
   return with_last_axis_at(a.reverse ? reverse(rows, -1) : rows, rows.ndim() + a.axis);
 }
 
-// The derivative of y[i] = Π x[k], k ≤ i, with respect to x[j] is the product before j times that of x[k],
-// j < k ≤ i. The sum of the latter times dy[i] over i ≥ j is a recurrence, so that nothing is divided, and
+// The derivative of y[i] = Π x[k], k ≤ i, with respect to x[j] is Π x[k] over k < j, times Π x[k] over
+// j < k ≤ i. The second factor times dy[i], summed over i ≥ j, is a recurrence. There is no division, so
 // elements may be 0.
 Tensor product_before(const Call& c) {
   const Tensor y = as_rows(c, c.y[0]);
@@ -84,7 +84,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // exp(x - y), where y is -∞ only if x is.
 Tensor ratio(const Tensor& x, const Tensor& y) { return exp(x - where(equal(y, -kInfinity), 0, y)); }
-// exp(y[i - 1] - y[i]), which is 1 between infinities: what comes before ∞ takes no part in what follows.
+// exp(y[i - 1] - y[i]), or 1 if both are ∞. It is 0 at the first ∞: earlier elements do not contribute to ∞.
 Tensor factors(const Tensor& y) {
   const Tensor before = shifted(y, -kInfinity);
   return where(equal(y, kInfinity), astype(equal(before, y), y.dtype()), ratio(before, y));
@@ -95,8 +95,8 @@ Tensor in_order(const Call& c, const Tensor& x) {
   return c.attrs<LogSumAttrs>().reverse ? reverse(x, -1) : x;
 }
 
-// The derivative of y[i] = log Σ exp x[j], j ≤ i, with respect to x[j] is exp(x[j] - y[i]). The sum of these
-// times dy[i] over i ≥ j is a recurrence with the factors exp(y[i - 1] - y[i]), none of which is above 1.
+// The derivative of y[i] = log Σ exp x[j], j ≤ i, with respect to x[j] is exp(x[j] - y[i]). Its sum times
+// dy[i] over i ≥ j is a recurrence with the factors exp(y[i - 1] - y[i]), which do not exceed 1.
 void logsumexp_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor x = in_order(c, c.x[0]), y = in_order(c, c.y[0]);
   dx[0] = in_order(c, ratio(x, y) * recurrence_back(factors(y), in_order(c, std::move(dy[0]).dense())));

@@ -1,4 +1,4 @@
-// The attributes of the scans, and products of runs.
+// The attributes of the scans, and products within runs.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -13,8 +13,8 @@ struct LogSumAttrs {
   bool reverse;
 };
 
-/// For each entry along the last axis the product of those before it in its run, with its derivatives.
-/// follows, of rank 1 and of the dtype of x, is 0 where a run begins, else 1.
+/// Returns, for each entry along the last axis, the product of the entries before it in its run;
+/// differentiable. follows, of rank 1 and of the dtype of x, is 0 where a run begins, else 1.
 Tensor product_before_in_run(const Tensor& x, const Tensor& follows);
 
 }   // namespace tapedeck

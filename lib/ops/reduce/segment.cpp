@@ -23,7 +23,7 @@ using kernels::SegmentFold;
 // The ids are the last input. Before them come x and, in some ops, indices of rows.
 const Tensor& ids_of(const Call& c) { return c.x[c.x.size() - 1]; }
 
-// The number of groups: that of the attributes, or as many as the last id requires.
+// The number of groups, from the attributes or from the last id. Checks the ids.
 std::int64_t groups_of(const Call& c) {
   const std::int64_t count = c.attrs<SegmentAttrs>().count;
   const Tensor& ids = ids_of(c);
@@ -71,7 +71,7 @@ template <SegmentFold fold, Divisor divisor = Divisor::one> void run(const Call&
                          {y[0].shape(), y[0].ndim() + c.attrs<SegmentAttrs>().axis}, y[0]);
 }
 
-// For each row the gradient of its group, divided as the op divides its sums.
+// For each row, the gradient of its group, divided as the op divides its sums.
 template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   const Tensor& ids = ids_of(c);
@@ -82,8 +82,8 @@ template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
 template <Divisor divisor> constexpr Rule kSumOfRows =
     Rule::linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); }, {.x = 0b10});
 
-// The gradient of selected rows is IndexedSlices. Stacked cotangents have no such form and are summed into a
-// dense gradient.
+// The gradient of selected rows is IndexedSlices. Stacked cotangents cannot have this form and are summed
+// into a dense gradient.
 template <Divisor divisor> constexpr Rule kSumOfChosen = Rule::linear(
     [](const Call& c, const Tensor& dy) -> Gradient {
       const Tensor &x = c.x[0], &indices = c.x[1], rows = rows_of<divisor>(c, dy);

@@ -1,5 +1,5 @@
-// Declarations for ops on segments, which are groups of rows: the second input of a call contains the group
-// number of each row.
+// Declarations for ops on segments, which are groups of rows. An input, ids, contains the group number of
+// each row.
 #pragma once
 #include <limits>
 
@@ -10,19 +10,19 @@ namespace tapedeck {
 
 /// The value of `count` for sorted ids whose last one determines the number of groups.
 inline constexpr std::int64_t kByLastId = std::numeric_limits<std::int64_t>::min();
-// The rows lie along one axis of x, counted from the end; in the result this axis has `count` groups.
+// Rows are indexed by one axis of x, counted from the end; in the result it has extent `count`.
 struct SegmentAttrs {
   std::int64_t count;
   int axis;
-  bool zero = false;   // if set, empty groups give 0 in every op
+  bool zero = false;   // if set, empty groups are 0 in every unsorted op
 };
 
 /// rows_of_groups: y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id.
-/// sum_of_groups is its adjoint: sums of rows by group, without rows of a negative id.
+/// sum_of_groups is its adjoint: sums of rows by group, which ignore rows with a negative id.
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis);
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
-/// The divisors of sums of rows by group, where y is the spec of the sums, in a shape that broadcasts along
-/// the axis: group sizes, at least 1, or their square roots.
+/// The divisors of sums of rows by group: group sizes, at least 1, or their square roots. y is the spec of
+/// the sums; the result broadcasts with them.
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor);
 /// sum_of_groups for ids that are sorted and not negative.
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);

@@ -34,7 +34,7 @@ constexpr Op kCountNonzero = {
 
 constexpr const Op* statistics_table[] = {&kCountNonzero};
 
-// The axes as a mask. Throws DTypeError unless x is of a floating-point dtype.
+// Returns the mask of the axes. Throws DTypeError unless x is of a floating-point dtype.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", op, x.spec());

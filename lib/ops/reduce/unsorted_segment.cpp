@@ -1,5 +1,4 @@
-// Groups of rows in any order. In: a tensor, and the number of the group that each row belongs to. Out: one
-// row for each group.
+// Groups of rows in any order. In: a tensor, and the group number of each row. Out: one row for each group.
 #include "ops/reduce/unsorted_segment.h"
 #include "op/piecewise_constant.h"
 
@@ -114,8 +113,8 @@ constexpr Op kRowsOfGroups = {
 constexpr Op kGroupDivisors = {
     .name = "group_divisors",
     .doc =
-        "What sums of rows by group are divided by for their means: the number n of ids that name a "
-        "group, or 1 if there is none; or √n.",
+        "The divisors that turn sums of rows by group into means: the number n of rows in each group, at "
+        "least 1; or √n.",
     .args = {"ids"},
     .infer = infer_divisors,
     .forward = moves([](const Call& c, std::span<Tensor> y) {
@@ -173,8 +172,8 @@ constexpr Op kUnsortedSegmentMin = {
 constexpr Op kShareOfGroupExtreme = {
     .name = "share_of_group_extreme",
     .doc =
-        "What each element of x gets of the gradient of its group's maximum or minimum, best: 1 / n where "
-        "n elements equal it, else 0.",
+        "The share of each element of x in the gradient of its group's maximum or minimum, best: 1 / n for "
+        "each of n elements equal to best, else 0.",
     .args = {"x", "ids", "best"},
     .infer = infer_segment_share,
     .forward =
@@ -190,7 +189,7 @@ constexpr const Op* unsorted_segment_table[] = {
     &kUnsortedSegmentSum, &kRowsOfGroups,       &kGroupDivisors,      &kUnsortedSegmentProd,
     &kUnsortedSegmentMax, &kUnsortedSegmentMin, &kShareOfGroupExtreme};
 
-// For each row the value of its group, and sums by group, with the ids and the axis of the call.
+// rows_of_groups and sum_of_groups with the ids and the axis of the call.
 Tensor rows_of(const Call& c, const Tensor& y) {
   return rows_of_groups(y, c.x[1], c.attrs<SegmentAttrs>().axis);
 }
@@ -199,8 +198,8 @@ Tensor sum_of(const Call& c, const Tensor& x) {
   return sum_of_groups(x, c.x[1], c.y[0].shape()[c.y[0].ndim() + axis], axis);
 }
 
-// For each element the product of the others in its group: of those before it, times that of those after it.
-// Nothing is divided, so elements may be 0.
+// For each element, the product of the others in its group: the product before it times the product after it.
+// There is no division, so elements may be 0.
 Tensor others_of(const Call& c) {
   const Tensor &x = c.x[0], &ids = c.x[1];
   if (x.size() == 0) return x;
@@ -240,7 +239,7 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
                  ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
 }
 
-// y, which holds sums of rows by group, divided.
+// Divides y, sums of rows by group.
 Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernels::Divisor divisor) {
   if (!is_floating(y.dtype()))
     throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is of dtype {}", name, y.dtype());

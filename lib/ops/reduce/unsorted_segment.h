@@ -8,7 +8,7 @@ struct RowsAttrs {
   int axis;
 };
 
-// What sums of `count` groups along an axis, counted from the end, are divided by, in that dtype.
+// Describes the divisors of sums of `count` groups along an axis counted from the end, in this dtype.
 struct DivisorsAttrs {
   std::int64_t count;
   int axis;

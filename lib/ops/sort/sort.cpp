@@ -71,7 +71,7 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
   kernels::nth_element(c.x[0], extent, reverse ? extent - 1 - n : n, y[0]);
 }
 
-// The outputs are values and their positions, to which dy is scattered.
+// For ops that return values and their positions, to which dy is scattered.
 constexpr Rule kChosenAlong = accepting_none(Rule::custom(
     {.y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -198,8 +198,8 @@ constexpr Op kUnique = {
 constexpr Op kSearchsorted = {
     .name = "searchsorted",
     .doc =
-        "For each of values, the number of elements in a row of `sorted`, which is ascending, that are "
-        "less, or optionally less or equal.",
+        "For each of values, the number of smaller elements, or optionally of smaller or equal ones, in its "
+        "row of `sorted`, which is ascending.",
     .tensorflow = "LowerBound UpperBound",
     .args = {"sorted", "values"},
     .infer = infer_searchsorted,

@@ -1,4 +1,4 @@
-// Bessel functions, element by element. In: tensors. Out: a tensor of their shape, computed in double.
+// Elementwise Bessel functions. In: a tensor. Out: a tensor of its shape, computed in double.
 #include "tapedeck/ops/bessel.h"
 
 #include "kernels/special/special.h"
@@ -17,7 +17,7 @@ template <double (*f)(double), double (*scaled)(double)> struct Scaled {
           using B = std::decay_t<decltype(v)>;
           const B r = xsimd::abs(v), bound(700.0),
                   y = detail::by_element(f, xsimd::max(-bound, xsimd::min(bound, v))) *
-                      exp(-r);   // NaN stays: it is the second operand
+                      exp(-r);   // NaN is kept, as the second operand
           const auto moderate = r <= bound;
           return xsimd::all(moderate) ? y : xsimd::select(moderate, y, detail::by_element(scaled, v));
         },
@@ -44,8 +44,8 @@ constexpr OfNumbers<kernels::bessel_y1, tapedeck::bessel_y1> bessel_y1;
 
 using kernels::SpecialFunction;
 
-/// The derivative of a function of order 1, C₀ - C₁/x; on Tensors an op, since its own derivative cancels
-/// near 0.
+/// The derivative of a function of order 1, C₀ - C₁/x. On Tensors it is an op, since a derivative of this
+/// formula would suffer cancellation near 0.
 template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
   Tensor operator()(const Tensor& x, const Tensor&) const { return special_derivative(f, 1, x); }
   template <unsigned A, unsigned B> constexpr Probe<A | B> operator()(Probe<A>, Probe<B>) const { return {}; }
@@ -138,8 +138,8 @@ constexpr Op kBesselK0e = {
     .rule = partials(kDerivativeOf<SpecialFunction::bessel_k0e>),
 };
 
-// The derivatives of K₁ and Y₁ are infinite at both zeros: |x| is +0 there, and Y₀, above -1000 elsewhere, is
-// kept finite.
+// The derivatives of K₁ and Y₁ are infinite at 0 and -0: the divisor is |x|, which is +0, and Y₀, which
+// exceeds -1000 elsewhere, is clamped to stay finite.
 constexpr Op kBesselK1 = {
     .name = "bessel_k1",
     .doc = "The modified Bessel function K₁(x), for x ≥ 0, with K₁' = -K₀ - K₁/x (DLMF 10.29.2).",

@@ -1,5 +1,5 @@
-// Special functions that are integrals of elementary ones. In: tensors. Out: a tensor of their shape,
-// computed in double.
+// Elementwise integrals of elementary functions. In: a tensor. Out: a tensor of its shape, computed in
+// double.
 #include "tapedeck/ops/integrals.h"
 
 #include <limits>
@@ -25,7 +25,7 @@ constexpr OfNumbers<kernels::spence, tapedeck::spence> spence;
 
 }   // namespace fn
 
-/// πx²/2 modulo 2π, with x² in two parts, each reduced modulo 4; 0 where x is so large that it is even.
+/// πx²/2 modulo 2π, with x² in two parts, each reduced modulo 4; 0 where |x| is so large that x is even.
 template <class B> B fresnel_angle(const B& any) {
   using T = typename B::value_type;
   const B x = where(abs(any) > B(T(1e17)), any - any, any);
@@ -34,8 +34,8 @@ template <class B> B fresnel_angle(const B& any) {
   return times(reduced(square) + reduced(detail::rest_of_square(x, square)), 1.5707963267948966);
 }
 
-/// Derivatives that are accurate on vectors as they are written; on Tensors an op, for those of higher
-/// orders.
+/// Derivatives whose formulas are accurate on vectors. On Tensors they are an op, which has derivatives of
+/// higher orders.
 template <SpecialFunction f> struct SlopeOf {
   Tensor operator()(const Tensor& x) const { return special_derivative(f, 1, x); }
   template <unsigned A> constexpr Probe<A> operator()(Probe<A>) const { return {}; }
@@ -67,7 +67,8 @@ constexpr Op kExpint = {
     .tensorflow = "Expint",
     .args = {"x"},
     .infer = elementwise,
-    .forward = map(fn::expint),   // above 1e30 its derivative is infinite anyway
+    .forward = map(fn::expint),
+    // The derivative is infinite above 1e30; the limit avoids ∞ / ∞.
     .rule = partials([](auto x) { return exp(x) / minimum(x, 1e30f); }),
 };
 

@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// A function that the lambdas of ops call. On vectors it computes of_numbers element by element, or
-/// directly if that takes vectors; f32 vectors may use another function, of_f32. On tensors it runs the op.
+/// A function that the lambdas of ops call. On vectors it applies of_numbers to each element, or to the whole
+/// vector if it accepts vectors; f32 vectors may use another function, of_f32. On tensors it runs the op.
 template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct OfNumbers {
   template <class... X>
   requires std::is_invocable_v<decltype(of_numbers), decltype(static_cast<void>(std::declval<X>()), 0.0)...>

@@ -1,5 +1,5 @@
-// Special functions of elements: error functions, gamma, beta and zeta functions. In: tensors that broadcast.
-// Out: a tensor of the broadcast shape, computed in double, element by element.
+// Elementwise special functions: error, gamma, beta and zeta functions. In: tensors that broadcast. Out: a
+// tensor of the broadcast shape, computed in double.
 #include "ops/special/special.h"
 
 #include <cmath>
@@ -80,8 +80,8 @@ Spec infer_igamma_grad(const Call& c) {
   return elementwise(c);
 }
 
-/// The derivative of order `order` with respect to a of p = xᵃ⁻¹ e⁻ˣ / Γ(a), which is the derivative of
-/// igamma with respect to x. p' = p (log x - ψ(a)), and so on.
+/// The derivative of order `order` with respect to a of p = xᵃ⁻¹ e⁻ˣ / Γ(a), the derivative of igamma with
+/// respect to x: p' = p (log x - ψ(a)), and higher orders by the product rule.
 Tensor density_derivative(const Tensor& a, const Tensor& x, int order) {
   std::vector<Tensor> p = {gamma_density_op(a, x)}, slopes;
   for (int k = 0; k < order; ++k) {
@@ -232,7 +232,7 @@ constexpr Op kIgammac = {
 
 constexpr Op kGammaDensity = {
     .name = "gamma_density",
-    .doc = "The derivative of igamma in x, xᵃ⁻¹ e⁻ˣ / Γ(a).",
+    .doc = "The derivative of igamma with respect to x, xᵃ⁻¹ e⁻ˣ / Γ(a).",
     .args = {"a", "x"},
     .infer = elementwise,
     .forward = map(fn::gamma_density),
@@ -257,7 +257,7 @@ constexpr Op kIgammaGradA = {
 
 constexpr Op kSpecialDerivative = {
     .name = "special_derivative",
-    .doc = "A derivative of a Bessel function or a special integral, of the order that its attributes say.",
+    .doc = "A derivative of a Bessel function or a special integral, of the order given by its attributes.",
     .args = {"x"},
     .infer = elementwise,
     .forward =

@@ -1,4 +1,4 @@
-// The attributes of derivatives of special functions, and the op of those that have no formula of ops.
+// The attributes of derivatives of special functions, and the op for derivatives without a formula in ops.
 #pragma once
 #include "kernels/special/derivative.h"
 #include "op/elementwise.h"
@@ -17,7 +17,7 @@ struct DerivativeAttrs {
 
 Tensor special_derivative(kernels::SpecialFunction f, int order, const Tensor& x);
 
-/// The first derivative of f, as a partial.
+/// The first derivative of f, for use as a partial.
 template <kernels::SpecialFunction f> struct DerivativeOf {
   Tensor operator()(const Tensor& x) const { return special_derivative(f, 1, x); }
   template <unsigned A> constexpr Probe<A> operator()(Probe<A>) const { return {}; }
