@@ -115,7 +115,7 @@ TEST_CASE("texts: reductions", "[errors]") {
   }
   CHECK(dtype_error([] { mean(i3); }) ==
         "mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i64[3]");
-  CHECK(dtype_error([] { sum(flags); }) == "sum: i8, u8 and bool are not added up, use astype: x is bool[2]");
+  CHECK(dtype_error([] { sum(flags); }) == "sum: i8, u8 and bool cannot be summed, use astype: x is bool[2]");
   CHECK(error([] { max(zeros({0, 3})); }) == "max: no elements to choose from: x is f32[0,3]");
   CHECK(error([] { argmax(zeros({0})); }) == "argmax: no elements to choose from: x is f32[0]");
   CHECK(error([] { argmax(f23, 2); }) == "argmax: axis 2 is out of range for x of rank 2; use -2..1");

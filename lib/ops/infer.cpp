@@ -106,7 +106,8 @@ void require_complex(const Call& c) {
 }
 
 void require_real(const Call& c) {
-  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "not for complex numbers, take real, imag or abs");
+  if (is_complex(c.x[0].dtype()))
+    throw_dtype_error(c, "complex numbers are not supported, take real, imag or abs");
 }
 
 bool holds_indices(const Tensor& x) { return is_integer(x.dtype()); }

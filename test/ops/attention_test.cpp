@@ -106,9 +106,9 @@ TEST_CASE("what attention refuses", "[attention][errors]") {
   CHECK_THROWS_WITH(dot_product_attention(q, k, v, zeros({3, 4}, DType::boolean)),
                     "dot_product_attention: mask is bool[3,4], which does not broadcast to [2,1,3,5]");
   CHECK_THROWS_WITH(dot_product_attention(q, k, v, zeros({3, 5})),
-                    "dot_product_attention: mask is f32[3,5]; it has to be bool");
+                    "dot_product_attention: mask is f32[3,5]; it must be bool");
   CHECK_THROWS_WITH(dot_product_attention(q, zeros({2, 0, 4}), zeros({2, 0, 6})),
-                    "dot_product_attention: key is f32[2,0,4], without a key to attend to");
+                    "dot_product_attention: key is f32[2,0,4], which contains no key to attend to");
   CHECK_THROWS_WITH(
       dot_product_attention(q, astype(k, DType::f64), v),
       "dot_product_attention: query, key and value are f32[2,3,4], f64[2,5,4] and f32[2,5,6]; convert "

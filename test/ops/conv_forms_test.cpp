@@ -380,16 +380,18 @@ TEST_CASE("fractional pooling has windows of two extents that cover the image", 
 
 TEST_CASE("what the forms of convolution and pooling refuse", "[conv][errors]") {
   const Tensor x = zeros({1, 4, 4, 4});
-  CHECK_THROWS_WITH(conv2d(x, zeros({2, 2, 2, 3}), {.groups = 2}),
-                    "conv2d: channels do not fall into 2 groups: x is f32[1,4,4,4], filters is f32[2,2,2,3]");
+  CHECK_THROWS_WITH(
+      conv2d(x, zeros({2, 2, 2, 3}), {.groups = 2}),
+      "conv2d: channels cannot be divided into 2 groups: x is f32[1,4,4,4], filters is f32[2,2,2,3]");
   CHECK_THROWS_WITH(conv2d(x, zeros({2, 2, 2, 3}), {.groups = 0}), "conv2d: groups is 0; use 1..2147483647");
   CHECK_THROWS_WITH(conv1d(zeros({4}), zeros({2, 2, 2})),
                     "conv1d: x needs the axes width and channels: x is f32[4], filters is f32[2,2,2]");
   const Tensor row = zeros({5, 2}), taps = zeros({2, 2, 3});
   for (const Padding p : {Padding(1, 1, 0, 0), Padding(2, 2, 2, 1), Padding(1, 0, 1, 1)}) {
-    const std::string at_top = "1d: padding is " + std::to_string(p.top) + ", " + std::to_string(p.bottom) +
-                               " at top and bottom, which a sequence has not; use 0 there, or one number for "
-                               "both ends";
+    const std::string at_top =
+        "1d: padding is " + std::to_string(p.top) + ", " + std::to_string(p.bottom) +
+        " at top and bottom, but a sequence has neither; use 0 there, or one number for "
+        "both ends";
     CHECK_THROWS_WITH(conv1d(row, taps, {.padding = p}), "conv" + at_top);
     CHECK_THROWS_WITH(max_pool1d(row, {.window = 4, .padding = p}), "max_pool" + at_top);
     CHECK_THROWS_WITH(avg_pool1d(row, {.window = 4, .padding = p}), "avg_pool" + at_top);
@@ -410,11 +412,11 @@ TEST_CASE("what the forms of convolution and pooling refuse", "[conv][errors]") 
       conv3d(x, zeros({2, 5, 2, 4, 1})),
       "conv3d: the filters are larger than the padded volume: x is f32[1,4,4,4], filters is f32[2,5,2,4,1]");
   CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 4, 1}), {.padding = {0, -1, 0}}),
-                    "conv3d: padding is 0, -1 in front and behind; use 0..2147483646");
+                    "conv3d: padding is 0, -1 at front and back; use 0..2147483646");
   CHECK_THROWS_WITH(conv3d_transpose(x, zeros({2, 2, 2, 1, 4}), {.size = {3, 6, 5}}),
-                    "conv3d_transpose: conv3d makes 2×5×4 of size 3×6×5: x is f32[1,4,4,4]");
+                    "conv3d_transpose: conv3d yields 2×5×4 for size 3×6×5: x is f32[1,4,4,4]");
   CHECK_THROWS_WITH(conv2d_transpose(x, zeros({2, 2, 3, 4}), {.size = 9}),
-                    "conv2d_transpose: conv2d makes 8×8 of size 9×9: x is f32[1,4,4,4]");
+                    "conv2d_transpose: conv2d yields 8×8 for size 9×9: x is f32[1,4,4,4]");
   CHECK_THROWS_WITH(
       conv2d_transpose(x, zeros({2, 2, 4, 3})),
       "conv2d_transpose: filters take 3 channels, x has 4: x is f32[1,4,4,4], filters is f32[2,2,4,3]");

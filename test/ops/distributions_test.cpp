@@ -282,14 +282,14 @@ TEST_CASE("distributions refuse what does not fit", "[random][errors]") {
   CHECK(message_of([&] {
           random::categorical(tensor(1.0), 3, {});
         }).starts_with("categorical: takes tensors of rank 1 or more"));
-  CHECK(message_of([&] { random::categorical(x, -1, {}); }) == "categorical: n is -1, must not be negative");
+  CHECK(message_of([&] { random::categorical(x, -1, {}); }) == "categorical: n is -1; use 0 or more");
   CHECK(message_of([&] {
           random::categorical(ones({2, 0}), 1, {});
         }) == "categorical: nothing to choose from: logits is f32[2,0]");
   CHECK(message_of([&] {
           random::categorical(tensor({{0.0, 1.0}, {0.0, std::nan("")}}), 1, {});
         }) ==
-        "categorical: row 1 of logits has NaN, infinity or nothing above -infinity: logits is f32[2,2]");
+        "categorical: row 1 of logits has NaN or infinity, or nothing above -infinity: logits is f32[2,2]");
   CHECK_THROWS_AS(random::categorical(full({2}, -kInf), 1, {}), ArgumentError);
   CHECK_THROWS_AS(random::gamma({std::int64_t{1} << 40, std::int64_t{1} << 40}, x, {}), ShapeError);
 }

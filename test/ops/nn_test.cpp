@@ -122,7 +122,7 @@ TEST_CASE("bias_add adds a row to the last axis", "[nn]") {
   CHECK(db.dense().to_vector() == std::vector<double>(4, 6));
   CHECK_THROWS_WITH(
       bias_add(x, zeros({3})),
-      "bias_add: bias is not one row as long as the last axis of x: x is f64[2,3,4], bias is f32[3]");
+      "bias_add: bias must be a vector as long as the last axis of x: x is f64[2,3,4], bias is f32[3]");
   for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::c64, DType::c128, DType::i64})
     CHECK(bias_add(ones({2, 3}, dtype), ones({3}, dtype)).spec() == Spec{dtype, {2, 3}});
   CHECK_THROWS_AS(bias_add(x, zeros({1})), ShapeError);

@@ -78,8 +78,8 @@ TEST_CASE("local_response_normalization looks at near channels alone", "[norm]")
 TEST_CASE("what normalisation refuses", "[norm][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(layer_norm(x, ones({2}), zeros({3})),
-                    "layer_norm: scale is not one row as long as the last axis of x: x is f32[2,3], scale is "
-                    "f32[2], offset is f32[3]");
+                    "layer_norm: scale must be a vector as long as the last axis of x: x is f32[2,3], scale "
+                    "is f32[2], offset is f32[3]");
   CHECK_THROWS_WITH(layer_norm(x, ones({3}), zeros({3}, DType::f64)),
                     "layer_norm: dtypes differ: x is f32[2,3], scale is f32[3], offset is f64[3]");
   CHECK_THROWS_WITH(layer_norm(tensor(1.0), ones({3}), zeros({3})),
@@ -91,7 +91,7 @@ TEST_CASE("what normalisation refuses", "[norm][errors]") {
       "batch_norm: no elements to take the mean of: x is f32[0,3], scale is f32[3], offset is f32[3]");
   CHECK_THROWS_AS(batch_norm(x, ones({2, 3}), zeros({3})), ShapeError);
   CHECK_THROWS_WITH(batch_norm_inference(x, ones({3}), zeros({3}), zeros({3}), ones({2})),
-                    "batch_norm_inference: not all of scale, offset, mean and variance are one row as long "
+                    "batch_norm_inference: scale, offset, mean and variance must be vectors as long "
                     "as the last axis of x: x is f32[2,3], they are f32[3], f32[3], f32[3] and f32[2]");
   CHECK_THROWS_WITH(local_response_normalization(x, {.radius = -1}),
                     "local_response_normalization: radius is -1; use 0 or more");

@@ -348,13 +348,13 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_WITH(max(zeros({0, 3}), 0), "max: no elements to choose from: x is f32[0,3]");
   CHECK_THROWS_WITH(argmax(zeros({2, 0})), "argmax: no elements to choose from: x is f32[2,0]");
   CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)),
-                    "sum: i8, u8 and bool are not added up, use astype: x is u8[2]");
+                    "sum: i8, u8 and bool cannot be summed, use astype: x is u8[2]");
   CHECK_THROWS_WITH(mean(zeros({2}, DType::i32)),
                     "mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i32[2]");
   CHECK_THROWS_WITH(max(zeros({2}, DType::boolean)), "max: bool has no order, use astype: x is bool[2]");
   CHECK_THROWS_WITH(min(zeros({0, 3}), 0), "min: no elements to choose from: x is f32[0,3]");
   CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)),
-                    "prod: i8, u8 and bool are not multiplied, use astype: x is u8[2]");
+                    "prod: i8, u8 and bool cannot be multiplied, use astype: x is u8[2]");
   CHECK_THROWS_WITH(logsumexp(zeros({2, 3}, DType::i32)),
                     "logsumexp: takes f32, f64, f16 or bf16, use astype: x is i32[2,3]");
   CHECK_THROWS_WITH(logsumexp(x, 2), "logsumexp: axis 2 is out of range for x of rank 2; use -2..1");

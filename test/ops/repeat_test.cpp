@@ -384,7 +384,7 @@ TEST_CASE("errors of sorting, selecting and grouping", "[order][errors]") {
   CHECK(message_of([&] { top_k(x, 4); }) == "top_k: the axis does not have 4 entries: x is f32[2,3]");
   CHECK(message_of([&] { nth_element(x, 3); }) == "nth_element: the axis has no entry 3: x is f32[2,3]");
   CHECK(message_of([&] { searchsorted(x, ones({3})); }) ==
-        "searchsorted: shapes differ beside the last axis: sorted is f32[2,3], values is f32[3]");
+        "searchsorted: shapes differ outside the last axis: sorted is f32[2,3], values is f32[3]");
   CHECK(message_of([] {
           invert_permutation(tensor({0, 2}));
         }) == "invert_permutation: entry 2 at position 1 is out of range for perm, i32[2]");

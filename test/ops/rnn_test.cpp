@@ -32,7 +32,7 @@ TEST_CASE("one step of an LSTM and of a GRU", "[rnn]") {
   CHECK_THROWS_WITH(lstm_cell(x, {h, c}, zeros({5, 6}), zeros({8})),
                     "lstm_cell: weights and bias are not [5,8] and [8]: they are f32[5,6] and f32[8]");
   CHECK_THROWS_WITH(lstm_cell(x, {h, zeros({2, 3})}, zeros({5, 8}), zeros({8})),
-                    "lstm_cell: x is not [batch, in] and the state not [batch, units]: x is f64[2,3], h is "
+                    "lstm_cell: x must be [batch, in] and the state [batch, units]: x is f64[2,3], h is "
                     "f64[2,2], c is f32[2,3]");
   CHECK_THROWS_AS(gru_cell(x, h, {zeros({5, 4}), zeros({4}), zeros({4, 2}), zeros({2})}), ShapeError);
 }

@@ -224,7 +224,7 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
 
 TEST_CASE("ops of order name themselves where numbers are complex", "[sort]") {
   const Tensor x = astype(ones({2}), DType::c64);
-  const std::string why = ": not for complex numbers, take real, imag or abs: x is c64[2]";
+  const std::string why = ": complex numbers are not supported, take real, imag or abs: x is c64[2]";
   CHECK(message_of<DTypeError>([&] { sort(x); }) == "sort" + why);
   CHECK(message_of<DTypeError>([&] { unique(x); }) == "unique" + why);
   CHECK(message_of<DTypeError>([&] { nonzero(x); }) == "nonzero" + why);

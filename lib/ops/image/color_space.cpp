@@ -63,7 +63,7 @@ constexpr Op kRgbToHsvGradient = {
           require_one_dtype(c);
           if (dy.ndim() < x.ndim() ||
               Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
-            throw_shape_error(c, "the last axes of dy must be those of x");
+            throw_shape_error(c, "the last axes of dy must match x");
           return dy.spec();
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },

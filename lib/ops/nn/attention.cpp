@@ -51,9 +51,9 @@ void require_attention(const Call& c, int first) {
     throw_error<ArgumentError>("{}: heads is {}, which does not divide the depths {} and {}", c.op.name,
                                heads, q[2], v[2]);
   if (in.keys() == 0 && in.queries() != 0 && in.batch() != 0 && v[2] != 0)
-    throw_error<ShapeError>("{}: key is {}, without a key to attend to", c.op.name, in.key.spec());
+    throw_error<ShapeError>("{}: key is {}, which contains no key to attend to", c.op.name, in.key.spec());
   if (in.mask.dtype() != DType::boolean)
-    throw_error<DTypeError>("{}: mask is {}; it has to be bool", c.op.name, in.mask.spec());
+    throw_error<DTypeError>("{}: mask is {}; it must be bool", c.op.name, in.mask.spec());
   const Shape scores{in.batch(), heads, in.queries(), in.keys()};
   if (in.has_mask() && (in.mask.ndim() > 4 || !broadcasts_to(in.mask.shape(), scores)))
     throw_error<ShapeError>("{}: mask is {}, which does not broadcast to {}", c.op.name, in.mask.spec(),

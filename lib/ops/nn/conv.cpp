@@ -25,7 +25,8 @@ std::int64_t in_all(const Call& c, std::int64_t channels) {
 }
 std::int64_t in_a_group(const Call& c, std::int64_t channels) {
   const std::int64_t groups = c.attrs<WindowAttrs>().groups;
-  if (channels % groups) throw_shape_error(c, fmt::format("channels do not fall into {} groups", groups));
+  if (channels % groups)
+    throw_shape_error(c, fmt::format("channels cannot be divided into {} groups", groups));
   return channels / groups;
 }
 Filters filters_of(const Call& c) {
@@ -297,8 +298,8 @@ WindowAttrs window_back(const Call& c, int axes, DepthHeightWidth filters, const
   const Window3d& w = a.window;
   if (const DepthHeightWidth made(w.planes.outputs, w.plane.rows.outputs, w.plane.columns.outputs);
       made != from)
-    throw_error<ShapeError>("{}: conv{}d makes {} of size {}: x is {}", c.op.name, axes, text_of(made, axes),
-                            text_of(size, axes), c.x[0].spec());
+    throw_error<ShapeError>("{}: conv{}d yields {} for size {}: x is {}", c.op.name, axes,
+                            text_of(made, axes), text_of(size, axes), c.x[0].spec());
   return a;
 }
 
@@ -327,7 +328,7 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
                                      transposed ? "out and in" : "in and out"));
   const auto [in, out] = Filters(filters);
   if (channels_of(x) % o.groups || out % o.groups)
-    throw_shape_error(c, fmt::format("channels do not fall into {} groups", o.groups));
+    throw_shape_error(c, fmt::format("channels cannot be divided into {} groups", o.groups));
   const std::int64_t taken = transposed ? out : in,
                      offered = transposed ? channels_of(x) : channels_of(x) / o.groups;
   if (taken != offered) {

@@ -26,7 +26,7 @@ constexpr Op kDropout = {
           if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped must be bool");
           if (x.ndim() < dropped.ndim() ||
               Shape(x.shape().dims().last(static_cast<std::size_t>(dropped.ndim()))) != dropped.shape())
-            throw_shape_error(c, "the last axes of x must be those of dropped");
+            throw_shape_error(c, "the last axes of x must match dropped");
           return x.spec();
         },
     .forward =
@@ -57,7 +57,7 @@ Tensor dropout(const Tensor& x, double rate, random::Key key) {
 Tensor bias_add(const Tensor& x, const Tensor& bias) {
   if (bias.ndim() != 1 || x.ndim() == 0 || bias.size() != x.shape()[x.ndim() - 1])
     throw_error<ShapeError>(
-        "bias_add: bias is not one row as long as the last axis of x: x is {}, bias is {}", x.spec(),
+        "bias_add: bias must be a vector as long as the last axis of x: x is {}, bias is {}", x.spec(),
         bias.spec());
   return x + bias;
 }

@@ -24,7 +24,7 @@ void require_rows(const Call& c, int i, int first) {
   for (int k = first; k < c.x.size(); ++k)
     if (c.x[k].shape() != Shape{x.shape()[x.ndim() - 1]})
       throw_shape_error(
-          c, fmt::format("{} is not one row as long as the last axis of {}", c.op.args[k], c.op.args[i]));
+          c, fmt::format("{} must be a vector as long as the last axis of {}", c.op.args[k], c.op.args[i]));
 }
 
 Spec infer_layer_norm(const Call& c) {
@@ -332,7 +332,7 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
   for (const Tensor* t : {&scale, &offset, &mean, &variance})
     if (x.ndim() == 0 || t->shape() != Shape{x.shape()[x.ndim() - 1]})
       throw_error<ShapeError>(
-          "batch_norm_inference: not all of scale, offset, mean and variance are one row as long as the last "
+          "batch_norm_inference: scale, offset, mean and variance must be vectors as long as the last "
           "axis of x: x is {}, they are {}, {}, {} and {}",
           x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
   const DType t = x.dtype();
@@ -342,9 +342,8 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
   }
   if (!is_half(t) || mean.dtype() != DType::f32 || variance.dtype() != DType::f32)
     throw_error<DTypeError>(
-        "batch_norm_inference: x is {}, mean and variance are {} and {}; use the dtype of x, or f32 beside "
-        "f16 "
-        "and bf16",
+        "batch_norm_inference: x is {}, mean and variance are {} and {}; use the dtype of x, or f32 if "
+        "x is f16 or bf16",
         x.spec(), mean.spec(), variance.spec());
   const Tensor slope = astype(scale, DType::f32) * rsqrt(variance + epsilon);
   return x * astype(slope, t) + astype(astype(offset, DType::f32) - mean * slope, t);

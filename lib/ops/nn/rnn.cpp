@@ -30,9 +30,8 @@ void require_weights(std::string_view name, const Tensor& x, std::int64_t units,
 // Throws ShapeError unless h and c are [batch, units] for x [..., batch, in].
 void require_state(std::string_view name, const Tensor& x, int ndim, const Tensor& h, const Tensor& c) {
   if (x.ndim() != ndim || h.ndim() != 2 || h.shape() != c.shape() || h.shape()[0] != x.shape()[ndim - 2])
-    throw_error<ShapeError>("{}: x is not {} and the state not [batch, units]: x is {}, h is {}, c is {}",
-                            name, ndim == 3 ? "[time, batch, in]" : "[batch, in]", x.spec(), h.spec(),
-                            c.spec());
+    throw_error<ShapeError>("{}: x must be {} and the state [batch, units]: x is {}, h is {}, c is {}", name,
+                            ndim == 3 ? "[time, batch, in]" : "[batch, in]", x.spec(), h.spec(), c.spec());
 }
 
 // One step. of_x is the product of x with its weights, plus the bias.

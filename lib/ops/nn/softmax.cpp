@@ -25,7 +25,7 @@ Spec infer_derivative(const Call& c) {
   require_one_dtype(c);
   if (v.ndim() < p.shape.ndim() ||
       Shape(v.shape().dims().last(static_cast<std::size_t>(p.shape.ndim()))) != p.shape)
-    throw_shape_error(c, "the last axes of v must be those of p");
+    throw_shape_error(c, "the last axes of v must match p");
   return v.spec();
 }
 

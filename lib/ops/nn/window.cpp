@@ -34,7 +34,7 @@ void check_row_padding(std::string_view op, const Padding& p) {
   const bool on_all_sides = p.top == p.left && p.left == p.right;
   if (p.mode == Padding::given && (p.top != p.bottom || !(p.top == 0 || on_all_sides)))
     throw_error<ArgumentError>(
-        "{}: padding is {}, {} at top and bottom, which a sequence has not; use 0 there, or one number for "
+        "{}: padding is {}, {} at top and bottom, but a sequence has neither; use 0 there, or one number for "
         "both ends",
         op, p.top, p.bottom);
 }
@@ -75,8 +75,8 @@ void check_numbers(const Op& op, std::string_view name, DepthHeightWidth v, int 
 }
 void check_padding(const Op& op, const Padding3d& p, DepthHeightWidth most) {
   if (std::min(p.front, p.back) < 0 || std::max(p.front, p.back) >= most.depth)
-    throw_error<ArgumentError>("{}: padding is {}, {} in front and behind; use 0..{}", op.name, p.front,
-                               p.back, most.depth - 1);
+    throw_error<ArgumentError>("{}: padding is {}, {} at front and back; use 0..{}", op.name, p.front, p.back,
+                               most.depth - 1);
   const auto& [mode, top, bottom, left, right] = p.plane;
   if (std::min({top, bottom, left, right}) < 0 || std::max(top, bottom) >= most.height ||
       std::max(left, right) >= most.width)

@@ -60,7 +60,7 @@ void jvp_by(const std::array<Tensor, kMaxInputs>& partials, Refs dx, std::span<T
 std::vector<Spec> infer_probabilities(const Call& c) {
   const Spec& spec = c.attrs<ProbabilitiesAttrs>().spec;
   if (!is_floating(spec.dtype) || is_half(spec.dtype))
-    throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);
+    throw_error<DTypeError>("{}: returns f32 or f64, not {}", c.op.name, spec.dtype);
   return {spec, spec};
 }
 std::vector<Tensor> probabilities(const Key& key, const Spec& spec);
@@ -87,7 +87,7 @@ Tensor sums_of(const Call& c) {
   Tensor sums = allocate({DType::f64, {logits.size() / k, k}});
   if (const auto r = kernels::running_sums(reshape(weights, sums.shape()), sums))
     throw_error<ArgumentError>(
-        "categorical: row {} of logits has NaN, infinity or nothing above -infinity: logits is {}", *r,
+        "categorical: row {} of logits has NaN or infinity, or nothing above -infinity: logits is {}", *r,
         logits.spec());
   return sums;
 }
@@ -95,7 +95,7 @@ Tensor sums_of(const Call& c) {
 Spec infer_categorical(const Call& c) {
   const Spec logits = infer_rows(c);
   const std::int64_t n = c.attrs<CategoricalAttrs>().n, k = logits.shape[logits.shape.ndim() - 1];
-  if (n < 0) throw_error<ArgumentError>("categorical: n is {}, must not be negative", n);
+  if (n < 0) throw_error<ArgumentError>("categorical: n is {}; use 0 or more", n);
   Shape shape = logits.shape;
   shape.set(shape.ndim() - 1, n);
   if (k == 0 && shape.size() > 0) throw_shape_error(c, "nothing to choose from");

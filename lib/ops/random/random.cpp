@@ -14,7 +14,7 @@ namespace {
 
 Spec floating(const Call& c, const Spec& spec) {
   if (!is_floating(spec.dtype) || is_half(spec.dtype))
-    throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);
+    throw_error<DTypeError>("{}: returns f32 or f64, not {}", c.op.name, spec.dtype);
   return spec;
 }
 
@@ -89,7 +89,8 @@ Key Key::split(std::uint64_t i) const {
 
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
   if (!(low < high) || !std::isfinite(high - low))
-    throw_error<ArgumentError>("uniform: no numbers from low to high: low is {}, high is {}", low, high);
+    throw_error<ArgumentError>(
+        "uniform: low must be less than high, and high - low finite: low is {}, high is {}", low, high);
   return kUniform.with(UniformAttrs{key, {dtype, shape}, low, high});
 }
 

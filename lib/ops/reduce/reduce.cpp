@@ -28,12 +28,12 @@ Shape reduced(const Call& c) {
 std::int64_t count_of(const Call& c) { return size_along(c.x[0].shape(), c.attrs<ReduceAttrs>().axes); }
 
 Spec infer_sum(const Call& c) {
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool are not added up, use astype");
+  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool cannot be summed, use astype");
   return {c.x[0].dtype(), reduced(c)};
 }
 
 Spec infer_prod(const Call& c) {
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool are not multiplied, use astype");
+  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool cannot be multiplied, use astype");
   return {c.x[0].dtype(), reduced(c)};
 }
 
@@ -85,7 +85,7 @@ std::vector<int> axes_of(const Call& c) {
 
 Spec infer_share(const Call& c) {
   require_floating(c, 0);
-  if (c.x[1].spec() != Spec{c.x[0].dtype(), reduced(c)}) throw_shape_error(c, "best is no reduction of x");
+  if (c.x[1].spec() != Spec{c.x[0].dtype(), reduced(c)}) throw_shape_error(c, "best is not a reduction of x");
   return c.x[0].spec();
 }
 

@@ -41,7 +41,7 @@ Spec infer_recurrence(const Call& c) {
   infer_complex_rows(c);
   require_one_dtype(c);
   if (b.ndim() < a.ndim() || Shape(b.dims().last(static_cast<std::size_t>(a.ndim()))) != a)
-    throw_shape_error(c, "the last axes of b must be those of a");
+    throw_shape_error(c, "the last axes of b must match a");
   return c.x[1].spec();
 }
 

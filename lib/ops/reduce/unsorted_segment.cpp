@@ -41,7 +41,7 @@ Spec infer_real_segment(const Call& c) {
 
 Spec infer_segment_share(const Call& c) {
   require_floating(c, 0);
-  if (c.x[2].spec() != infer_segment(c)) throw_shape_error(c, "best is no reduction of x by group");
+  if (c.x[2].spec() != infer_segment(c)) throw_shape_error(c, "best is not a reduction of x by group");
   return c.x[0].spec();
 }
 

@@ -94,7 +94,7 @@ Spec infer_searchsorted(const Call& c) {
   require_one_dtype(c);
   Shape expected = sorted.shape();
   if (values.ndim() == sorted.ndim()) expected.set(values.ndim() - 1, extent_of(values));
-  if (values.shape() != expected) throw_shape_error(c, "shapes differ beside the last axis");
+  if (values.shape() != expected) throw_shape_error(c, "shapes differ outside the last axis");
   return {DType::i64, values.shape()};
 }
 
