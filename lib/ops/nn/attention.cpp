@@ -87,7 +87,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-// The mask combined with the causal one, true where a query may attend to a key; undefined if everywhere.
+// True where a query may attend to a key, by the mask and the causal order; undefined without restrictions.
 Tensor allowed(const AttentionAttrs& a, const Inputs& in) {
   if (!a.causal) return in.has_mask() ? in.mask : Tensor();
   const Tensor last = reshape(arange(in.queries()) + (in.keys() - in.queries()), {-1, 1});

@@ -103,10 +103,10 @@ void require_images(const Call& c, int i, const Shape& extents, std::int64_t cha
 /// Requires at least `axes` spatial axes and channels in input i.
 void require_rank(const Call& c, int i, int axes = 2);
 void require_floats(const Call& c);
-/// Returns the result, of this shape, of op for images x, if both have no elements.
+/// Returns the result of op for images x without elements, if it has this shape and no elements either.
 Tensor without_elements(const Op& op, const Tensor& x, const Shape& shape);
 
-/// Extents, numbers of cells and products of both are below 2^31 in the kernels.
+/// The kernels require extents, numbers of cells, and products of both to be below 2^31.
 inline constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max();
 
 // These throw ArgumentError or ShapeError. Options are those of volumes; messages show the last `axes`

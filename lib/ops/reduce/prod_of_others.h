@@ -1,4 +1,4 @@
-// The factor that derivatives of products need for each element.
+// Products of all elements but one: the partials of a product.
 #pragma once
 #include "tapedeck/tensor.h"
 

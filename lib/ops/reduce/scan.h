@@ -5,8 +5,8 @@
 namespace tapedeck {
 
 struct ScanAttrs {
-  int axis;
-  bool exclusive, reverse;   // the axis counts from the end
+  int axis;   // counted from the end
+  bool exclusive, reverse;
 };
 
 struct LogSumAttrs {

@@ -8,7 +8,7 @@
 
 namespace tapedeck {
 
-/// The value of `count` for sorted ids whose last one determines the number of groups.
+/// The value of `count` if the last of the sorted ids determines the number of groups.
 inline constexpr std::int64_t kByLastId = std::numeric_limits<std::int64_t>::min();
 // Rows are indexed by one axis of x, counted from the end; in the result it has extent `count`.
 struct SegmentAttrs {

@@ -6,10 +6,10 @@ namespace tapedeck {
 
 struct SortAttrs {
   bool descending;
-  int axis = -1;
-  std::int64_t k = -1;   // the axis counts from the end; k: how many elements to return, -1 for all
+  int axis = -1;         // counted from the end
+  std::int64_t k = -1;   // the number of elements to return; -1: all
 };
-// Along the last axis; the public functions move other axes there.
+// The op works along the last axis; nth_element moves other axes there.
 struct NthAttrs {
   std::int64_t n;
   bool reverse;

@@ -1,5 +1,5 @@
 // Elementwise special functions: error, gamma, beta and zeta functions. In: tensors that broadcast. Out: a
-// tensor of the broadcast shape, computed in double.
+// tensor of the broadcast shape, computed in double; erf and erfc in their dtype.
 #include "ops/special/special.h"
 
 #include <cmath>
