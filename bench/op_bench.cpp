@@ -27,7 +27,7 @@ void gradient(State& state, const td::Op* op, td::Sample sample) {
 }
 
 void register_ops() {
-  for (const td::OpFamily& family : td::op_families()) {
+  for (const td::ops::Family& family : td::ops::families()) {
     for (const td::Op* op : family.ops) {
       const std::string name = std::string(family.name) + "/" + std::string(op->name);
       const td::Sample sample = td::test::samples_of(*op).front();

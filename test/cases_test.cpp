@@ -525,7 +525,8 @@ TEST_CASE("cases: errors", "[cases][errors]") {
         .doc = "x.",
         .args = {"x"},
         .infer = like_first,
-        .forward = {[](const Call& call, std::span<Tensor> y) { y[0] = identity(call.x[0]); }, Outputs::own},
+        .forward = {[](const Call& call, std::span<Tensor> y) { y[0] = identity(call.x[0]); },
+                    Outputs::by_kernel},
         .rule = Rule::undefined()};
     GradientTape tape;
     tape.watch(x);
@@ -535,7 +536,7 @@ TEST_CASE("cases: errors", "[cases][errors]") {
   check_case("grad-registry-double-register", [&](Case& c) {
     std::set<std::string_view> names;
     std::size_t ops = 0;
-    for (const OpFamily& family : op_families())
+    for (const ops::Family& family : ops::families())
       for (const Op* op : family.ops)
         names.insert(op->name), ++ops;
     CHECK(names.size() == ops);

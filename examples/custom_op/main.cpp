@@ -32,7 +32,7 @@ constexpr td::Op kLogCosh = {
     .args = {"x"},
     .infer =
         [](const td::Call& c) {
-          if (!td::is_trainable(c.x[0].dtype())) td::throw_dtype_error(c, "takes f32 or f64");
+          if (!td::is_trainable(c.x[0].dtype())) c.throw_dtype_error("takes f32 or f64");
           return c.x[0].spec();
         },
     .forward =

@@ -265,7 +265,7 @@ auto run_map(const typename MapLoops<F, n, A, moved>::Attributes& attrs,
   constexpr const Op& op = kMapOp<name, F, n, A, moved>;
   Tensor converted[n];
   const Tensor* refs[n];
-  promote(operands, converted, refs);
+  ops::promote(operands, converted, refs);
   if constexpr (Loops::list) {
     std::vector<Tensor> inputs;
     for (const Tensor* t : refs)
@@ -281,7 +281,7 @@ auto run_map(const typename MapLoops<F, n, A, moved>::Attributes& attrs,
       if (o.temporary()) temporaries |= bit;
       bit <<= 1;
     }
-    return op.execute({refs, n}, Attrs(attrs), temporaries);
+    return op({refs, n}, Attrs(attrs), temporaries);
   }
 }
 

@@ -316,7 +316,7 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
 
 /// A custom rule that reads all inputs, and the results if these are kept.
 constexpr Rule map_scan_rule(bool keeps, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
-  Rule rule = accepting_none(Rule::custom({.x = ~0u, .y = keeps}, vjp, jvp));
+  Rule rule = Rule::custom({.x = ~0u, .y = keeps}, vjp, jvp).accepting_none();
   rule.stacks = false;
   return rule;
 }

@@ -1,6 +1,6 @@
-// To define an op: one constant says its name, shapes, kernel and derivative. The library's ops and a user's
-// own use this same header; docs/guide/adding_an_op.md walks through both. tapedeck/gradcheck.h checks an
-// op.
+// Op: a constant that defines an op, with its name, shapes, kernel and derivative. The ops of the library and
+// those of users are both defined with this header; docs/guide/adding_an_op.md explains how.
+// tapedeck/gradcheck.h checks an op.
 #pragma once
 #include <concepts>
 #include <new>
@@ -18,20 +18,26 @@ namespace kernels {
 struct MapKernel;
 }
 
-/// Inputs that an op may have without cost; with more, recording it allocates.
+/// The number of inputs up to which executing and recording an op need no lists on the heap.
 inline constexpr int kMaxInputs = 4;
 
-/// How values of an attribute type are kept and dropped.
+/// The type of attributes: how to copy and destroy them.
 struct AttrsType {
+  std::string_view name;   // as the compiler spells it
   std::uint32_t size, align;
-  void (*copy)(const void* from, void* to);   // null: the bytes
-  void (*destroy)(void*);                     // null: nothing to do
-  /// The key of random numbers in attributes that have a member `key`; null: they have none. A compiled
-  /// function draws with the keys of each call.
+  void (*copy)(const void* from, void* to);   // null: trivially copyable
+  void (*destroy)(void*);                     // null: trivially destructible
+  /// Returns the member `key`, a random::Key, of attributes; null if they have none. A compiled function
+  /// draws with the keys of each call.
   random::Key& (*key)(void* attrs);
 };
 
 namespace detail {
+template <class T> constexpr std::string_view name_of_type() {
+  const std::string_view text = __PRETTY_FUNCTION__;   // "… [with T = X; …]" or "… [T = X]"
+  const std::size_t begin = text.find("T = ") + 4;
+  return text.substr(begin, text.find_first_of(";]", begin) - begin);
+}
 template <class T> constexpr auto key_of_attrs() -> random::Key& (*)(void*) {
   if constexpr (requires(T & attrs) {
                   { attrs.key } -> std::same_as<random::Key&>;
@@ -43,14 +49,16 @@ template <class T> constexpr auto key_of_attrs() -> random::Key& (*)(void*) {
 }   // namespace detail
 
 template <class T> inline constexpr AttrsType kAttrsType = {
-    sizeof(T), alignof(T),
+    detail::name_of_type<T>(),
+    sizeof(T),
+    alignof(T),
     std::is_trivially_copyable_v<T>
         ? nullptr
         : +[](const void* from, void* to) { new (to) T(*static_cast<const T*>(from)); },
     std::is_trivially_destructible_v<T> ? nullptr : +[](void* p) { static_cast<T*>(p)->~T(); },
     detail::key_of_attrs<T>()};
 
-/// The attributes of a call: a small struct of the op's own, seen through a pointer.
+/// A pointer to the attributes of a call, which are a small struct of a type that the op chooses.
 struct Attrs {
   const void* data = nullptr;
   const AttrsType* type = nullptr;
@@ -61,7 +69,7 @@ struct Attrs {
   Attrs(const void* d, const AttrsType* t) : data(d), type(t) {}
 };
 
-/// Attributes kept by value: 16 bytes inline, the rest on the heap.
+/// A copy of attributes: up to 16 bytes inline, larger ones on the heap.
 class TAPEDECK_EXPORT OwnedAttrs {
  public:
   OwnedAttrs() = default;
@@ -78,13 +86,13 @@ class TAPEDECK_EXPORT OwnedAttrs {
     if (type_) destroy();
   }
 
-  /// They as a call sees them; valid as long as this object is unchanged.
+  /// The attributes as a Call holds them; valid while this object is unchanged.
   Attrs view() const { return {type_ ? (inline_fits(*type_) ? bytes_.data : bytes_.heap) : nullptr, type_}; }
-  /// The key in them, of a type that has one.
+  /// The member `key`. Precondition: the type has one.
   random::Key& key() { return type_->key(inline_fits(*type_) ? bytes_.data : bytes_.heap); }
 
  private:
-  // Values inline may be moved as bytes, so they must be trivially copyable.
+  // Inline attributes are moved as bytes, so they must be trivially copyable.
   static bool inline_fits(const AttrsType& t) { return t.size <= 16 && t.align <= 8 && !t.copy; }
   void copy_from(const Attrs& a);
   void destroy() noexcept;
@@ -96,32 +104,46 @@ class TAPEDECK_EXPORT OwnedAttrs {
   } bytes_ = {};
 };
 
-/// One execution, as an op's functions see it. In a rule, an input or output that the rule does not read is
-/// shape-only: its shape and dtype are there, its data is not.
-struct Call {
+/// One execution of an op: the argument of all its functions. In a rule, an input or output that the rule
+/// does not read has a shape and dtype, but no data.
+struct TAPEDECK_EXPORT Call {
   const Op& op;
-  Attrs raw_attrs = {};                       // read them by attrs
+  Attrs raw_attrs = {};                       // see attrs()
   Refs x = {};                                // the inputs
   Refs y = {};                                // the outputs; in rules only
-  std::uint64_t wanted = ~std::uint64_t{0};   // of which inputs: see needs
+  std::uint64_t wanted = ~std::uint64_t{0};   // the bits behind needs_gradient()
 
-  /// Whether anybody wants the gradient of input i; the others need not be computed.
-  bool needs(int i) const { return i >= 64 || (wanted >> i & 1); }
-  /// The attributes, of the type that they were given as.
-  template <class T> const T& attrs() const { return *static_cast<const T*>(raw_attrs.data); }
+  /// Whether the gradient of input i is requested; others need not be computed.
+  bool needs_gradient(int i) const { return i >= 64 || (wanted >> i & 1); }
+  /// The attributes, which must have been passed as a T; throws InternalError if they were not.
+  template <class T> const T& attrs() const {
+    if (raw_attrs.type != &kAttrsType<T>) [[unlikely]]
+      require_attrs(kAttrsType<T>);
+    return *static_cast<const T*>(raw_attrs.data);
+  }
+
+  /// Returns "op: what: a is f32[2,3], b is f32[4]", with the specs of the inputs.
+  std::string describe(std::string_view what) const;
+  /// Throw the error of this class, with the text of describe(what).
+  [[noreturn]] void throw_shape_error(std::string_view what) const;
+  [[noreturn]] void throw_dtype_error(std::string_view what) const;
+
+ private:
+  void require_attrs(const AttrsType& t) const;
 };
 
-/// How an op's derivative is given.
+/// How the derivative of an op is defined.
 enum class RuleKind : std::uint8_t {
-  none,        // has no derivative: gradients through it are none
-  undefined,   // must not be differentiated: asking for it throws GradientError
-  partials,    // elementwise, from one partial for each input
-  linear,      // linear in its first input
-  bilinear,    // linear in each of its first two inputs
-  custom,      // vjp and jvp as they are
+  none,        // no derivative: gradients through the op are none
+  undefined,   // must not be differentiated: computing a gradient throws GradientError
+  partials,    // elementwise, from one partial derivative for each input
+  linear,      // linear in the first input
+  bilinear,    // linear in each of the first two inputs
+  custom,      // a vjp and a jvp
 };
 
-/// What a custom or linear rule reads: bit i of x is input i, bit 31 all further ones.
+/// What a custom or linear rule reads: bit i of x stands for input i, bit 31 for inputs 31 and above; y for
+/// the outputs.
 struct Reads {
   std::uint32_t x = 0;
   bool y = false;
@@ -132,44 +154,57 @@ TAPEDECK_EXPORT Tensor jvp_of_linear(const Call& c, Refs dx);
 TAPEDECK_EXPORT Tensor jvp_of_bilinear(const Call& c, Refs dx);
 }   // namespace detail
 
-/// The derivative of an op. Its functions none, undefined, linear, bilinear and custom make one.
+/// The derivative of an op, made by one of the functions none, undefined, linear, bilinear and custom.
 struct Rule {
-  /// Everything at once: dy[k] is the gradient of output k (none where nothing came, if accepts_none; else
-  /// zeros). The vjp sets dx[i] for every input that c.needs(i); what it leaves is none. It is made of ops,
-  /// so that it can be differentiated.
+  /// Sets dx[i], the gradient of input i, for every i with c.needs_gradient(i); a dx[i] that it does not set
+  /// is none. dy[k] is the cotangent of output k; for an unused output it is zeros, or none if accepts_none.
+  /// The function calls ops, so that the derivative can itself be differentiated.
   using Vjp = void (*)(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
-  /// dx[i] is undefined where input i has no tangent; the result has one tangent for each output, undefined
-  /// for zero.
+  /// Sets dy[k], the tangent of output k; undefined stands for zeros. dx[i] is the tangent of input i,
+  /// undefined if it has none.
   using Jvp = void (*)(const Call& c, Refs dx, std::span<Tensor> dy);
 
   RuleKind kind = RuleKind::none;
-  /// Bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on.
+  /// Bit i: the vjp reads input i, so that tapes keep it; bit 31 stands for inputs 31 and above.
   std::uint32_t reads_x = 0;
-  bool reads_y = false;   // outputs are kept
-  /// partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output.
+  bool reads_y = false;   // the vjp reads the outputs, so that tapes keep them
+  /// partials, bilinear: the inputs that the gradient of each input reads; bit kMaxInputs: the output.
   std::uint8_t partial_reads[kMaxInputs] = {};
-  bool reads_shapes = false;    // the shapes of inputs and outputs that are not kept are kept
-  bool accepts_none = false;    // the vjp takes none for an output that nobody used, instead of zeros
-  bool passes_slices = false;   // the vjp takes IndexedSlices; for others they are made dense
-  /// Bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory.
+  bool reads_shapes = false;    // the vjp reads the shapes of inputs and outputs whose data is not kept
+  bool accepts_none = false;    // the cotangent of an unused output is none instead of zeros
+  bool passes_slices = false;   // the vjp accepts IndexedSlices; otherwise they are made dense first
+  /// Bit i: the vjp accepts a dense dx[i] and adds to it, in place if it can.
   std::uint8_t adds = 0;
-  std::uint8_t zero_in = 0;   // bit i: the derivative in input i is zeros, of any order
-  bool stacks = true;         // cotangents with extra leading axes pass through; else they are looped over
-  /// custom: so do tangents through the jvp; else such are pushed by the transposed vjp.
+  std::uint8_t zero_in = 0;   // bit i: all derivatives with respect to input i are zeros
+  bool stacks = true;         // cotangents may have extra leading axes; otherwise they are passed one by one
+  /// custom: tangents may have extra leading axes; otherwise the vjp is transposed for them.
   bool jvp_stacks = false;
   Vjp vjp = nullptr;
-  Jvp jvp = nullptr;   // null: by transposing the vjp
+  Jvp jvp = nullptr;   // null: the vjp is transposed
 
-  /// Whether tapes keep input i; whether the gradient of each input has reads of its own.
+  /// Whether tapes keep input i.
   bool keeps(int i) const { return reads_x >> (i < 31 ? i : 31) & 1; }
+  /// Whether partial_reads is set.
   bool by_partials() const { return kind == RuleKind::partials || kind == RuleKind::bilinear; }
+
+  /// The same rule, with accepts_none set, or with jvp_stacks set.
+  constexpr Rule accepting_none() const {
+    Rule rule = *this;
+    rule.accepts_none = true;
+    return rule;
+  }
+  constexpr Rule stacking_jvp() const {
+    Rule rule = *this;
+    rule.jvp_stacks = true;
+    return rule;
+  }
 
   /// No derivative.
   static constexpr Rule none() { return {}; }
-  /// A derivative that must not be asked for.
+  /// A derivative that must not be requested.
   static constexpr Rule undefined() { return {.kind = RuleKind::undefined}; }
-  /// Of an op that is linear in its first input, the only one with a derivative: adjoint(call, dy) gives the
-  /// gradient of that input from that of the only output. `reads` tells which other inputs it needs.
+  /// For an op with one output that is linear in its first input and has no derivative in others.
+  /// adjoint(call, dy) returns the gradient of the first input; `reads` declares the inputs that it reads.
   template <class F> static constexpr Rule linear(F, Reads reads = {}) {
     return {
         .kind = RuleKind::linear,
@@ -179,7 +214,7 @@ struct Rule {
                   std::span<Gradient> dx) { dx[0] = F{}(c, std::move(dy[0]).dense()); },
         .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_linear(c, dx); }};
   }
-  /// Of an op that is linear in each of its two inputs; the two adjoints.
+  /// For an op with one output that is linear in each of its two inputs; a and b are the two adjoints.
   template <class A, class B> static constexpr Rule bilinear(A, B) {
     return {
         .kind = RuleKind::bilinear,
@@ -189,12 +224,12 @@ struct Rule {
         .vjp =
             [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
               const Tensor dy = std::move(dys[0]).dense();
-              if (c.needs(0)) dx[0] = A{}(c, dy);
-              if (c.needs(1)) dx[1] = B{}(c, dy);
+              if (c.needs_gradient(0)) dx[0] = A{}(c, dy);
+              if (c.needs_gradient(1)) dx[1] = B{}(c, dy);
             },
         .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
   }
-  /// vjp and jvp as they are; without a jvp, forward mode transposes the vjp.
+  /// For all other ops. Without a jvp, forward mode transposes the vjp.
   static constexpr Rule custom(Reads reads, Vjp vjp, Jvp jvp = nullptr) {
     return {.kind = RuleKind::custom,
             .reads_x = reads.x,
@@ -205,49 +240,49 @@ struct Rule {
   }
 };
 
-/// Where the memory of an op's outputs comes from.
+/// Who allocates the outputs.
 enum class Outputs : std::uint8_t {
-  fresh,           // allocated before the kernel runs
-  may_overwrite,   // the same, but a first output may be the memory of an input of its spec
-  own,   // put in their places by the kernel, which finds them without elements: views, and ops computed by
-         // other ops
+  fresh,           // dispatch, before the kernel runs
+  may_overwrite,   // dispatch; the first output may get the memory of a temporary input of the same spec
+  by_kernel,       // the kernel, which receives tensors without data: views, and ops that call other ops
 };
 
-/// Of which dtypes a kernel computes. Dispatch converts inputs of others to what they are computed in (see
-/// computed_in), and rounds the outputs once; so it does for the op's rule, unless that is of partials.
-enum class Takes : std::uint8_t {
-  computed,   // those that are computed in themselves
-  halves,     // these, f16 and bf16
-  any,        // all: the kernel moves elements, and the rule is made of ops
+/// The dtypes that a kernel accepts. For others, dispatch converts the inputs to the dtype that computed_in
+/// returns and rounds the outputs once; it does the same for the rule, except for partials.
+enum class KernelDtypes : std::uint8_t {
+  native,              // those that are computed in themselves
+  native_and_halves,   // these, f16 and bf16
+  all,                 // all: the kernel moves elements, and the rule consists of ops
 };
 
-/// What computes the outputs, and whose memory they get.
+/// The function that computes the outputs.
 struct Kernel {
-  /// Fills the outputs. They may be written up to the next multiple of 64 bytes.
+  /// Fills the outputs. It may write up to the next multiple of 64 bytes.
   using Run = void (*)(const Call& c, std::span<Tensor> y);
   Run run = nullptr;
-  Outputs outputs = Outputs::fresh;   // whose memory they get
-  Takes takes = Takes::computed;      // of which dtypes
-  /// The library's elementwise ops: their loops. Of floating point of one spec they give that spec.
+  Outputs outputs = Outputs::fresh;
+  KernelDtypes dtypes = KernelDtypes::native;
+  /// The loops of elementwise ops of the library, whose output has the spec of the inputs if these are
+  /// floating point of one spec; null for other ops.
   const kernels::MapKernel* loops = nullptr;
 
   constexpr Kernel() = default;
   template <class F>
   requires std::convertible_to<F, Run>
-  constexpr Kernel(F f, Outputs o = Outputs::fresh, Takes t = Takes::computed,
+  constexpr Kernel(F f, Outputs o = Outputs::fresh, KernelDtypes d = KernelDtypes::native,
                    const kernels::MapKernel* l = nullptr)
-      : run(f), outputs(o), takes(t), loops(l) {}
+      : run(f), outputs(o), dtypes(d), loops(l) {}
 };
 
-/// The elements of a fresh output, to be written by its kernel.
+/// Returns the elements of an output, for its kernel to write.
 template <class T> std::span<T> writable(Tensor& y) {
   const std::span<const T> all = std::as_const(y).template data<T>();
   return {const_cast<T*>(all.data()), all.size()};
 }
 
-/// The specs of the outputs. One function for ops with one output, another for those with several.
+/// Returns the specs of the outputs: one for an op with one output, a vector for an op with several.
 struct Infer {
-  /// Throw what is wrong with the inputs or attributes: see throw_shape_error and throw_dtype_error.
+  /// They throw if the inputs or attributes are wrong: see Call::throw_shape_error, throw_dtype_error.
   using One = Spec (*)(const Call&);
   using Many = std::vector<Spec> (*)(const Call&);
   One one = nullptr;
@@ -261,9 +296,9 @@ struct Infer {
   constexpr Infer(F f) : many(f) {}
 };
 
-/// What a compiled function knows of an op beside its kernel: it adds products where they are summed, splits
-/// sums, computes sums of all elements and casts of bools together with what gives them, and computes
-/// products and parts of few elements without the kernel.
+/// What a compiled function knows about an op in addition to its kernel. It accumulates products into sums,
+/// splits sums, fuses sums of all elements and casts of bools with the ops that produce their operands, and
+/// computes small products and slices without calling the kernel.
 enum class Meaning : std::uint8_t {
   other,
   add,
@@ -272,24 +307,39 @@ enum class Meaning : std::uint8_t {
   mean,
   matmul,
   cast,
-  rearrange,   // elements of the inputs, and zeros; which ones, shapes and attributes alone tell
-  add_part,    // the first input, with the elements of the second added to some of its own; the same
-  effect,      // it throws or prints by what the numbers are, and is called whether its output is used or not
+  rearrange,   // outputs consist of elements of the inputs and zeros, chosen by shapes and attributes alone
+  add_part,    // the first input with the second added to a part of it, chosen by shapes and attributes alone
+  effect,      // throws or prints depending on the data, so that it runs even if its output is unused
 };
 
-/// An op: a constant, which lives as long as the program. Its address identifies it.
+namespace detail {
+// Whether all but the last of X… are tensors, and the last is a tensor or attributes: whatever is no operand.
+template <class... X> constexpr bool is_tensors_then_attrs() {
+  constexpr std::size_t n = sizeof...(X);
+  constexpr bool tensors[n] = {std::same_as<X, Tensor>...},
+                 operands[n] = {std::convertible_to<X, Operand>...};
+  for (std::size_t i = 0; i + 1 < n; ++i)
+    if (!tensors[i]) return false;
+  return tensors[n - 1] || !operands[n - 1];
+}
+}   // namespace detail
+
+/// An op: a constant that lives as long as the program and is identified by its address.
+///
+/// An op is called in two ways: op(…) executes an op with one output and returns it, op.run(…) executes any
+/// op and returns its outputs. Both infer the specs of the outputs, allocate, run the kernel and record the
+/// call. Attributes, if the op has any, are the last argument.
 struct Op {
   std::string_view name, doc;
-  std::string_view tensorflow = {};   // TensorFlow's op types that this one stands for, with spaces between
-  /// Names of the tensor arguments, for messages; the last one stands for all further.
+  std::string_view tensorflow = {};   // the op types of TensorFlow that this op implements, by spaces
+  /// Names of the tensor arguments, for messages; the last one stands for all further ones.
   std::string_view args[kMaxInputs] = {};
   Infer infer;
   Kernel forward;
   Rule rule;
   Meaning meaning = Meaning::other;
 
-  /// Dispatch, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
-  /// are converted first.
+  /// Operands: numbers become tensors, and mixed dtypes are promoted; temporaries may be overwritten.
   template <std::same_as<Operand>... X> Tensor operator()(X... x) const {
     if ((!x.tensor() || ...)) [[unlikely]]
       return with_numbers({x...});
@@ -300,50 +350,49 @@ struct Op {
           refs[0]->handle()->dtype != x.tensor()->handle()->dtype) ||
          ...)) [[unlikely]]
       return with_numbers({x...});
-    return execute({refs, sizeof...(X)}, {}, temporaries);
+    return (*this)(Refs(refs, sizeof...(X)), {}, temporaries);
   }
-  /// The same for an op with attributes; nothing is converted.
-  template <class A, class... X> Tensor with(const A& attrs, const X&... x) const {
-    const Tensor* refs[sizeof...(X) + 1] = {&x...};
-    return execute({refs, sizeof...(X)}, Attrs(attrs));
+  /// Tensors, then the attributes, if any. Nothing is converted.
+  template <class First, class... X>
+  requires(detail::is_tensors_then_attrs<First, X...>()) Tensor operator()(const First& first,
+                                                                           const X&... x) const {
+    const Tensor* refs[1 + sizeof...(X)];
+    int n = 0;
+    Attrs attrs;
+    const auto add = [&]<class T>(const T& t) {
+      if constexpr (std::same_as<T, Tensor>)
+        refs[n++] = &t;
+      else
+        attrs = t;
+    };
+    add(first), (add(x), ...);
+    return (*this)(Refs(refs, n), attrs);
   }
-  /// The general form, for ops with one output. Bit i of temporaries: the caller gives input i away.
-  TAPEDECK_EXPORT Tensor execute(Refs x, Attrs attrs = {}, unsigned temporaries = 0) const;
-  /// The same for inputs that lie side by side.
-  TAPEDECK_EXPORT Tensor execute(std::span<const Tensor> x, Attrs attrs = {}) const;
-  /// The general form, for any number of outputs.
+  /// A list of tensors. Bit i of temporaries: the op may overwrite input i.
+  TAPEDECK_EXPORT Tensor operator()(Refs x, Attrs attrs = {}, unsigned temporaries = 0) const;
+  TAPEDECK_EXPORT Tensor operator()(std::span<const Tensor> x, Attrs attrs = {}) const;
+  /// A list of tensors; returns all outputs.
   TAPEDECK_EXPORT std::vector<Tensor> run(std::span<const Tensor> x, Attrs attrs = {}) const;
-  /// Numbers become tensors, and mixed dtypes are promoted.
+
+ private:
   TAPEDECK_EXPORT Tensor with_numbers(std::initializer_list<Operand> x) const;
 };
 
-/// Operands as tensors of one dtype, by the rules of op(): refs[i] is operand i itself, or converted[i].
+/// For authors of ops.
+namespace ops {
+
+/// Converts operands to tensors of one dtype, by the rules of Operand: refs[i] is operand i itself, or
+/// converted[i].
 TAPEDECK_EXPORT void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor** refs);
 
-/// "op: what: a is f32[2,3], b is f32[4]", with the inputs of the call.
-TAPEDECK_EXPORT std::string describe(const Call& c, std::string_view what);
-/// Throw the error of this class, with the text of describe.
-[[noreturn]] TAPEDECK_EXPORT void throw_shape_error(const Call& c, std::string_view what);
-[[noreturn]] TAPEDECK_EXPORT void throw_dtype_error(const Call& c, std::string_view what);
-
-/// The ops of a family of the library, which has the name of its header in tapedeck/ops/.
-struct OpFamily {
+/// A family of ops of the library; it has the name of its header in tapedeck/ops/.
+struct Family {
   std::string_view name;
   std::span<const Op* const> ops;
 };
-/// The ops of the library, family by family.
-TAPEDECK_EXPORT std::span<const OpFamily> op_families();
+/// Returns the ops of the library by family.
+TAPEDECK_EXPORT std::span<const Family> families();
 
-/// The same rule where the jvp takes stacked tangents.
-constexpr Rule stacking_jvp(Rule rule) {
-  rule.jvp_stacks = true;
-  return rule;
-}
-
-/// The same rule where the vjp takes none for an output that nobody used.
-constexpr Rule accepting_none(Rule rule) {
-  rule.accepts_none = true;
-  return rule;
-}
+}   // namespace ops
 
 }   // namespace tapedeck

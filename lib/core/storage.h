@@ -20,8 +20,8 @@ Tensor share(const Tensor& x);
 void copy_elements(const Tensor& from, Tensor& to) noexcept;
 /// A copy of x that does not share its memory.
 Tensor copy_of(const Tensor& x);
-/// A tensor of that spec without memory, to which a kernel that provides its own outputs (Outputs::own) gives
-/// memory with one of the two functions below.
+/// A tensor of that spec without memory, to which a kernel that provides its own outputs (Outputs::by_kernel)
+/// gives memory with one of the two functions below.
 Tensor blank(const Spec& spec);
 void allocate_for(Tensor& blank);
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);

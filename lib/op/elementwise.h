@@ -12,7 +12,7 @@ template <Over over, Body body = Body::any, class F> constexpr Kernel map_over(F
   constexpr std::size_t inputs = kernels::arity<F, kernels::Batch<double>>();
   constexpr const kernels::MapKernel& loops = kernels::map_kernel<F, inputs, over, body>;
   return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(loops, c.x, y[0]); },
-          Outputs::may_overwrite, Takes::halves, &loops};
+          Outputs::may_overwrite, KernelDtypes::native_and_halves, &loops};
 }
 
 }   // namespace detail

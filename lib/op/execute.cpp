@@ -86,9 +86,9 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
 bool needs_widened_copies(const Call& c, std::span<Tensor> y) {
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i)
-    any |= needs_widening(c.op.forward.takes, c.x[i].handle()->dtype);
+    any |= needs_widening(c.op.forward.dtypes, c.x[i].handle()->dtype);
   for (const Tensor& t : y)
-    any |= t.defined() && needs_widening(c.op.forward.takes, t.handle()->dtype);
+    any |= t.defined() && needs_widening(c.op.forward.dtypes, t.handle()->dtype);
   return any;
 }
 void run(const Call& c, std::span<Tensor> y) {
@@ -101,7 +101,7 @@ void run(const Call& c, std::span<Tensor> y) {
 }   // namespace
 
 void run_kernel(const Call& c, std::span<Tensor> y) {
-  if (c.op.forward.outputs != Outputs::own) return run(c, y);
+  if (c.op.forward.outputs != Outputs::by_kernel) return run(c, y);
   {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     run(c, y);
@@ -163,16 +163,16 @@ Tensor run_general(const Call& c, unsigned temporaries) {
   if (c.op.infer.many) [[unlikely]]
     throw_error<InternalError>("{}: has several outputs; call run", c.op.name);
   const Spec spec = inferred(c, c.op.infer.one);
-  Tensor y = c.op.forward.outputs == Outputs::own ? blank(spec)
-             : temporaries                        ? output_for(c, spec, temporaries)
-                                                  : allocate(spec);
+  Tensor y = c.op.forward.outputs == Outputs::by_kernel ? blank(spec)
+             : temporaries                              ? output_for(c, spec, temporaries)
+                                                        : allocate(spec);
   compute(c, {&y, 1});
   return y;
 }
 
 }   // namespace
 
-Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
+Tensor Op::operator()(Refs x, Attrs attrs, unsigned temporaries) const {
   const Call call{.op = *this, .raw_attrs = attrs, .x = x};
   Tensor y = is_simple(forward, x) ? run_simple(call, temporaries) : run_general(call, temporaries);
   record(call, {&y, 1});
@@ -187,26 +187,26 @@ void record_computed(const Call& c, std::span<Tensor> y, std::string_view name) 
   record(c, y);
 }
 
-Tensor Op::execute(std::span<const Tensor> x, Attrs attrs) const {
-  return execute(Pointers(x).refs(), attrs);
+Tensor Op::operator()(std::span<const Tensor> x, Attrs attrs) const {
+  return (*this)(Pointers(x).refs(), attrs);
 }
 
 std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   const Pointers pointers(x);
-  if (infer.one) return {execute(pointers.refs(), attrs)};
+  if (infer.one) return {(*this)(pointers.refs(), attrs)};
   const Call call{.op = *this, .raw_attrs = attrs, .x = pointers.refs()};
   require_inputs(call, name);
   const std::vector<Spec> specs = inferred(call, infer.many);
   std::vector<Tensor> y;
   y.reserve(specs.size());
   for (const Spec& spec : specs)
-    y.push_back(forward.outputs == Outputs::own ? blank(spec) : allocate(spec));
+    y.push_back(forward.outputs == Outputs::by_kernel ? blank(spec) : allocate(spec));
   compute(call, y);
   record(call, y);
   return y;
 }
 
-void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor** refs) {
+void ops::promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor** refs) {
   bool tensors = false, integers = false, others = false;
   DType dtype = thread_state.number_dtype.value_or(default_dtype());
   for (const Operand& o : x) {
@@ -215,7 +215,8 @@ void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor**
     else if (!o.tensor()->defined())
       throw ArgumentError("operand: the tensor is undefined; it was default-constructed or moved from");
     else
-      dtype = std::exchange(tensors, true) ? promote(dtype, o.tensor()->dtype()) : o.tensor()->dtype();
+      dtype =
+          std::exchange(tensors, true) ? tapedeck::promote(dtype, o.tensor()->dtype()) : o.tensor()->dtype();
   }
   if (others && !is_trainable(dtype))
     dtype = default_dtype();
@@ -235,13 +236,13 @@ void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor**
 Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
   Tensor converted[kMaxInputs];
   const Tensor* refs[kMaxInputs];
-  promote(x, converted, refs);
+  ops::promote(x, converted, refs);
   unsigned temporaries = 0, bit = 1;
   for (const Operand& o : x) {
     if (o.temporary()) temporaries |= bit;
     bit <<= 1;
   }
-  return execute({refs, static_cast<int>(x.size())}, {}, temporaries);
+  return (*this)({refs, static_cast<int>(x.size())}, {}, temporaries);
 }
 
 // x is not overwritten if a recorder or an observer could throw after the kernel has run, since x must then
@@ -251,17 +252,25 @@ Tensor detail::updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operan
   return op(std::move(x), y);   // the op may take the memory of x, but x still refers to it
 }
 
-std::string describe(const Call& c, std::string_view what) {
-  std::string out = fmt::format("{}: {}:", c.op.name, what);
-  for (int i = 0; i < c.x.size(); ++i) {
-    const std::string_view named = i < kMaxInputs ? c.op.args[i] : std::string_view();
+std::string Call::describe(std::string_view what) const {
+  std::string out = fmt::format("{}: {}:", op.name, what);
+  for (int i = 0; i < x.size(); ++i) {
+    const std::string_view named = i < kMaxInputs ? op.args[i] : std::string_view();
     out += fmt::format("{} {} is {}", i ? "," : "", named.empty() ? fmt::format("input {}", i) : named,
-                       c.x[i].spec());
+                       x[i].spec());
   }
   return out;
 }
-void throw_shape_error(const Call& c, std::string_view what) { throw ShapeError(describe(c, what)); }
-void throw_dtype_error(const Call& c, std::string_view what) { throw DTypeError(describe(c, what)); }
+void Call::throw_shape_error(std::string_view what) const { throw ShapeError(describe(what)); }
+void Call::throw_dtype_error(std::string_view what) const { throw DTypeError(describe(what)); }
+
+// One type may have several descriptions, in libraries that hide their symbols.
+void Call::require_attrs(const AttrsType& t) const {
+  const AttrsType* given = raw_attrs.type;
+  if (given && given->size == t.size && given->align == t.align && given->name == t.name) return;
+  throw_error<InternalError>("{}: its attributes are read as {}, but the call has {}", op.name, t.name,
+                             given ? given->name : "none");
+}
 
 void OwnedAttrs::copy_from(const Attrs& a) {
   void* to = bytes_.data;

@@ -4,7 +4,7 @@
 
 namespace tapedeck {
 
-/// Computes the outputs y, which are allocated already unless the op has Outputs::own.
+/// Computes the outputs y, which are allocated already unless the op has Outputs::by_kernel.
 void run_kernel(const Call& c, std::span<Tensor> y);
 
 }   // namespace tapedeck

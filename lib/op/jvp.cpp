@@ -49,7 +49,7 @@ Tensor with_input(const Call& c, int i, const Tensor& dx) {
   std::vector<const Tensor*> x;
   for (int k = 0; k < c.x.size(); ++k)
     x.push_back(k == i ? &dx : &c.x[k]);
-  return c.op.execute({x.data(), c.x.size()}, c.raw_attrs);
+  return c.op({x.data(), c.x.size()}, c.raw_attrs);
 }
 
 }   // namespace

@@ -59,7 +59,7 @@ std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const Index
   const NumberDType dtype(dy.values.dtype());
   std::uint64_t wanted = c.wanted;
   for (int i = 0; i < rule.vjp.inputs; ++i) {
-    if (!c.needs(i) || !keeps_rows(rule, c, dy, i)) continue;
+    if (!c.needs_gradient(i) || !keeps_rows(rule, c, dy, i)) continue;
     dx[static_cast<std::size_t>(i)] = IndexedSlices{rule.times[i](c, dy.values), dy.indices, dy.dense_shape};
     wanted &= ~(std::uint64_t{1} << i);
   }
@@ -88,7 +88,7 @@ void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::
     }
   }
   for (int i = 0; i < n; ++i)
-    if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
+    if (c.needs_gradient(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
 }
 
 // Runs the vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, of
@@ -103,7 +103,7 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
   unsigned adds = 0, work = 0;
   const bool apart = kernels::sums_apart(dy, {x, n});
   for (int i = 0; i < n; ++i) {
-    if (!c.needs(i)) continue;
+    if (!c.needs_gradient(i)) continue;
     Gradient& term = dx[static_cast<std::size_t>(i)];
     const bool same = x[i] == &dy || x[i]->shape() == dy.shape();
     if (rule.ones >> i & 1) {

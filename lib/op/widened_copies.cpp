@@ -41,7 +41,7 @@ WidenedCopies::WidenedCopies(Refs x, Tensor (*widen)(const Tensor&)) {
 
 void run_widened(const Call& c, std::span<Tensor> y) {
   const WidenedCopies x(c.x, to_computed);
-  const bool own = c.op.forward.outputs == Outputs::own;
+  const bool own = c.op.forward.outputs == Outputs::by_kernel;
   std::vector<Tensor> results;
   for (const Tensor& t : y) {
     const Spec spec{computed_in(t.dtype()), t.shape()};

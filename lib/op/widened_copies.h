@@ -16,8 +16,9 @@ inline bool any_stored(Refs x) {
   return any;
 }
 /// Whether a kernel that accepts these dtypes needs a widened copy of a tensor of dtype t.
-inline bool needs_widening(Takes takes, DType t) {
-  return !is_computed(t) && takes != Takes::any && !(takes == Takes::halves && is_half(t));
+inline bool needs_widening(KernelDtypes dtypes, DType t) {
+  return !is_computed(t) && dtypes != KernelDtypes::all &&
+         !(dtypes == KernelDtypes::native_and_halves && is_half(t));
 }
 
 /// A list of tensors in which those of a storage dtype are replaced by `widen(x)`, called once per tensor.
@@ -36,7 +37,7 @@ void run_widened(const Call& c, std::span<Tensor> y);
 
 /// Whether the rule of the op needs widened copies of tensors of a storage dtype.
 inline bool rule_runs_widened(const Op& op) {
-  return op.forward.run && op.forward.takes != Takes::any && op.rule.kind != RuleKind::partials;
+  return op.forward.run && op.forward.dtypes != KernelDtypes::all && op.rule.kind != RuleKind::partials;
 }
 /// The op's vjp and jvp on widened copies. The conversions are ops, so that recorders see them too.
 void pull_back_widened(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);

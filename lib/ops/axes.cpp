@@ -46,7 +46,7 @@ Tensor with_last_axis_at(const Tensor& x, int axis) {
 Spec replaced_last(const Call& c, const Shape& from, const Shape& to) {
   const Tensor& x = c.x[0];
   if (x.ndim() < from.ndim() || behind_extra(x, from.ndim(), from) != x.shape())
-    throw_shape_error(c, fmt::format("the last axes of x must be {}", from));
+    c.throw_shape_error(fmt::format("the last axes of x must be {}", from));
   return {x.dtype(), behind_extra(x, from.ndim(), to)};
 }
 

@@ -15,7 +15,7 @@ namespace tapedeck {
       const int axis = d - (ndim - c.x[i].ndim());
       const std::int64_t own = axis < 0 ? 1 : c.x[i].shape()[axis];
       if (own == 1) continue;
-      if (dim != 1 && own != dim) throw_shape_error(c, "shapes do not broadcast");
+      if (dim != 1 && own != dim) c.throw_shape_error("shapes do not broadcast");
       dim = own;
     }
     y.push_back(dim);
@@ -36,7 +36,7 @@ Spec broadcast_of_one_dtype(const Call& c) {
   const Tensor& a = c.x[0];
   bool same = true;
   for (int i = 1; i < c.x.size(); ++i) {
-    if (c.x[i].dtype() != a.dtype()) throw_dtype_error(c, "dtypes differ");
+    if (c.x[i].dtype() != a.dtype()) c.throw_dtype_error("dtypes differ");
     same &= c.x[i].shape() == a.shape();
   }
   return {a.dtype(), same ? a.shape() : broadcast_of(c)};
@@ -55,7 +55,7 @@ Spec complex_elementwise(const Call& c) {
 }
 
 Spec numeric(const Call& c) {
-  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
+  if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("bool has no arithmetic, use astype");
   return broadcast_of_one_dtype(c);
 }
 
@@ -82,45 +82,45 @@ Spec infer_complex_rows(const Call& c) {
 Spec all_alike(const Call& c) {
   require_one_dtype(c);
   for (int i = 1; i < c.x.size(); ++i)
-    if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
+    if (c.x[i].shape() != c.x[0].shape()) c.throw_shape_error("shapes differ");
   return c.x[0].spec();
 }
 
 void require_axes(const Call& c, int n) {
   if (c.x[0].ndim() < n) [[unlikely]]
-    throw_shape_error(c, fmt::format("takes tensors of rank {} or more", n));
+    c.throw_shape_error(fmt::format("takes tensors of rank {} or more", n));
 }
 
 void require_floating(const Call& c, int i) {
   if (!is_floating(c.x[i].dtype())) [[unlikely]]
-    throw_dtype_error(c, "takes f32, f64, f16 or bf16, use astype");
+    c.throw_dtype_error("takes f32, f64, f16 or bf16, use astype");
 }
 
 void require_trainable(const Call& c, int i) {
   if (!is_trainable(c.x[i].dtype())) [[unlikely]]
-    throw_dtype_error(c, "takes f32, f64, f16, bf16, c64 or c128, use astype");
+    c.throw_dtype_error("takes f32, f64, f16, bf16, c64 or c128, use astype");
 }
 
 void require_complex(const Call& c) {
-  if (!is_complex(c.x[0].dtype())) throw_dtype_error(c, "takes c64 or c128, use complex or astype");
+  if (!is_complex(c.x[0].dtype())) c.throw_dtype_error("takes c64 or c128, use complex or astype");
 }
 
 void require_real(const Call& c) {
   if (is_complex(c.x[0].dtype()))
-    throw_dtype_error(c, "complex numbers are not supported, take real, imag or abs");
+    c.throw_dtype_error("complex numbers are not supported, take real, imag or abs");
 }
 
 bool holds_indices(const Tensor& x) { return is_integer(x.dtype()); }
 
 void require_indices(const Call& c, int i) {
   if (!holds_indices(c.x[i])) [[unlikely]]
-    throw_dtype_error(c, fmt::format("{} must be i32 or i64, use astype", c.op.args[i]));
+    c.throw_dtype_error(fmt::format("{} must be i32 or i64, use astype", c.op.args[i]));
 }
 
 void require_one_dtype(const Call& c) {
   for (int i = 1; i < c.x.size(); ++i)
     if (c.x[i].dtype() != c.x[0].dtype()) [[unlikely]]
-      throw_dtype_error(c, "dtypes differ");
+      c.throw_dtype_error("dtypes differ");
 }
 
 int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim) {

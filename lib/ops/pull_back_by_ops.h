@@ -15,7 +15,8 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
     x.push_back(c.x[i]);
   make_distinct(x);
   for (int i = 0; i < c.x.size(); ++i)
-    if (is_trainable(c.x[i].dtype()) && c.needs(i)) sources.push_back(x[static_cast<std::size_t>(i)]);
+    if (is_trainable(c.x[i].dtype()) && c.needs_gradient(i))
+      sources.push_back(x[static_cast<std::size_t>(i)]);
   GradientTape tape;
   for (const Tensor& t : sources)
     tape.watch(t);
@@ -28,7 +29,7 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
   const std::vector<Gradient> g =
       tape.gradient(Targets(targets), Sources(sources), {.output_gradients = cotangents});
   for (std::size_t i = 0, next = 0; i < x.size(); ++i)
-    if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
+    if (is_trainable(x[i].dtype()) && c.needs_gradient(static_cast<int>(i))) dx[i] = g[next++];
 }
 
 /// Marks the vjp of a rule as unable to batch: it then runs once per stacked cotangent.

@@ -29,7 +29,7 @@ template <class A, class B> struct TwinPass {
 
 template <class F> Tensor run_pass(const Tensor& dy, const Tensor& x) {
   const Tensor* refs[] = {&dy, &x};
-  return kMapOp<"vjp", F, 2>.execute({refs, 2}, Attrs(F()));
+  return kMapOp<"vjp", F, 2>({refs, 2}, Attrs(F()));
 }
 
 template <class F> bool recorded_pass(const Call& c, const Tensor& dy, Tensor* dx) {
@@ -37,7 +37,7 @@ template <class F> bool recorded_pass(const Call& c, const Tensor& dy, Tensor* d
   return true;
 }
 template <class A, class B> bool recorded_pass(const Call& c, const Tensor& dy, Tensor* dx) {
-  if (!c.needs(0) || !c.needs(1)) return false;
+  if (!c.needs_gradient(0) || !c.needs_gradient(1)) return false;
   if (c.x[0].id() == c.x[1].id()) {
     dx[0] = run_pass<TwinPass<A, B>>(dy, c.x[0]);
   } else {

@@ -56,8 +56,8 @@ std::span<const Op* const> fft_ops();
 std::span<const Op* const> random_ops();
 std::span<const Op* const> distributions_ops();
 
-std::span<const OpFamily> op_families() {
-  static const OpFamily families[] = {
+std::span<const ops::Family> ops::families() {
+  static const ops::Family families[] = {
       {"math", math_ops()},
       {"rounding", rounding_ops()},
       {"elementary", elementary_ops()},

@@ -40,7 +40,7 @@ std::vector<Spec> first_specs(const Call& c, int n) {
 }
 
 constexpr Rule rule_of(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp) {
-  Rule rule = accepting_none(Rule::custom(reads, vjp, jvp));
+  Rule rule = Rule::custom(reads, vjp, jvp).accepting_none();
   rule.passes_slices = true;
   return rule;
 }
@@ -66,7 +66,7 @@ constexpr Op enter = {
                   share_all(c, y, c.x.size());
                   allocate_for(y.back());
                 },
-                Outputs::own, Takes::any},
+                Outputs::by_kernel, KernelDtypes::all},
     .rule = rule_of(
         {.x = ~std::uint32_t{0}},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -76,7 +76,7 @@ constexpr Op enter = {
           const int rank = c.y[static_cast<int>(k)].ndim();
           for (std::size_t i = 0; i < dx.size(); ++i) {
             const Tensor& x = c.x[static_cast<int>(i)];
-            if (c.needs(static_cast<int>(i)))
+            if (c.needs_gradient(static_cast<int>(i)))
               dx[i] =
                   piecewise_in(dy[i].defined() ? dy[i] : Gradient(zeros_beside(dy[k], rank, x.spec())), x);
           }
@@ -91,8 +91,8 @@ constexpr Op leave = {
     .doc = "The results of a branch as new tensors.",
     .args = {"result"},
     .infer = [](const Call& c) { return first_specs(c, c.x.size() - 1); },
-    .forward = {[](const Call& c, std::span<Tensor> y) { share_all(c, y, c.x.size() - 1); }, Outputs::own,
-                Takes::any},
+    .forward = {[](const Call& c, std::span<Tensor> y) { share_all(c, y, c.x.size() - 1); },
+                Outputs::by_kernel, KernelDtypes::all},
     .rule = rule_of(
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {

@@ -193,7 +193,7 @@ bool map_scan_keeps(const MapScanFunction& m, std::span<const Tensor> x, const M
 }
 
 std::vector<Spec> map_scan_specs(const MapScanFunction& m, const Call& c) {
-  if (!is_floating(c.x[0].dtype())) throw_dtype_error(c, "takes f32, f64, f16 or bf16, use astype");
+  if (!is_floating(c.x[0].dtype())) c.throw_dtype_error("takes f32, f64, f16 or bf16, use astype");
   const Spec one = c.x[0].spec();
   std::vector<Spec> specs(static_cast<std::size_t>(m.carries), one);
   const MapScanSettings& s = m.settings(c.raw_attrs.data);
@@ -218,7 +218,7 @@ Tensors map_scan_vjp_inputs(const MapScanFunction& m, const Call& c, std::span<G
   for (int k = 0; k < m.carries && settings.keeps; ++k)
     inputs.push_back(c.y[m.results() + k]);
   for (int i = 0; i < m.inputs(); ++i)
-    if (c.needs(i)) settings.wanted |= std::uint64_t{1} << i;
+    if (c.needs_gradient(i)) settings.wanted |= std::uint64_t{1} << i;
   return inputs;
 }
 std::vector<Spec> map_scan_vjp_specs(const MapScanFunction& m, const Call& c) {

@@ -89,7 +89,7 @@ const Op kernels[] = {
      .forward = {[](const Call& c, std::span<Tensor> y) {
                    y[0] = c.x[0].at({0}) < 0 ? c.x[0] * 2.0 : c.x[0];
                  },
-                 Outputs::own},
+                 Outputs::by_kernel},
      .rule = Rule::none()},
     {.name = "keeps_its_input",
      .doc = "",
@@ -98,12 +98,12 @@ const Op kernels[] = {
                    kept().push_back(c.x[0]);
                    y[0] = c.x[0] * (c.x[0].at({0}) > 0 ? 2.0 : 3.0);
                  },
-                 Outputs::own},
+                 Outputs::by_kernel},
      .rule = Rule::none()},
     {.name = "scaled_by_its_cotangent",
      .doc = "",
      .infer = same_spec,
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 1.0F; }, Outputs::own},
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 1.0F; }, Outputs::by_kernel},
      .rule =
          Rule::linear([](const Call&, const Tensor& dy) { return dy * (1 / (1 + max(abs(dy)).item())); })},
 };
@@ -550,26 +550,25 @@ TEST_CASE("into gives the tensors of the result back after an exception", "[reco
 
 TEST_CASE("kernels use their inputs alone", "[recorded][actions][kernels]") {
   const Tensor x = full({4}, 3.0F, DType::f32);
-  CHECK_THROWS_WITH(compile([](const Tensor& v) {
-                      return kernel("tensor_in_attributes").with(TensorAttrs{mean(v)}, v);
-                    })(x),
-                    Contains("none of its inputs"));
+  CHECK_THROWS_WITH(
+      compile([](const Tensor& v) { return kernel("tensor_in_attributes")(v, TensorAttrs{mean(v)}); })(x),
+      Contains("none of its inputs"));
   CHECK_THROWS_AS(compile([](const Tensor& v) {
                     const Tensor m = mean(v);
                     return map([m](auto e) { return e + m.item<float>(); }, v);
                   })(x),
                   TraceError);
   CHECK_THROWS_AS(compile([](const Tensor& v, random::Key k) {
-                    return kernel("key_in_attributes").with(KeyAttrs{1, k}, v);
+                    return kernel("key_in_attributes")(v, KeyAttrs{1, k});
                   })(x, random::Key{.seed = 3}),
                   TraceError);
-  CHECK_THROWS_WITH(compile([](const Tensor& v) { return kernel("reads_a_variable").with(0, v); })(x),
+  CHECK_THROWS_WITH(compile([](const Tensor& v) { return kernel("reads_a_variable")(v, Attrs(0)); })(x),
                     Contains("variable"));
 }
 
 TEST_CASE("a result that is an input is a value of its own", "[recorded][replay][actions][kernels]") {
   const auto by_kernel = [](const Tensor& x) {
-    const Tensor a = x * 1.0F, y = kernel("returns_its_input").with(0, a);
+    const Tensor a = x * 1.0F, y = kernel("returns_its_input")(a, Attrs(0));
     return std::vector<Tensor>{y, a * 3.0F, y + a};
   };
   const auto by_rule = [](const Tensor& x) {
@@ -598,7 +597,7 @@ TEST_CASE("higher derivatives of a rule that reads numbers are refused", "[recor
   const auto f = compile([](const Tensor& x) {
     GradientTape outer, inner;
     outer.watch(x), inner.watch(x);
-    const Tensor y = kernel("scaled_by_its_cotangent").with(0, x);
+    const Tensor y = kernel("scaled_by_its_cotangent")(x, Attrs(0));
     const Tensor d = inner.gradient(sum(y * y * y), x).dense();
     return outer.gradient(sum(d * d), x).dense();
   });
@@ -608,7 +607,7 @@ TEST_CASE("higher derivatives of a rule that reads numbers are refused", "[recor
 TEST_CASE("what a user's function keeps of a replay stays as it is", "[recorded][replay][actions]") {
   kept().clear();
   const auto kernels_of =
-      compile([](const Tensor& x) { return kernel("keeps_its_input").with(0, x * 2.0F); });
+      compile([](const Tensor& x) { return kernel("keeps_its_input")(x * 2.0F, Attrs(0)); });
   const auto rules_of = compile([](const Tensor& x) {
     return gradient_with(x, [](const Tensor& dy) {
       kept().push_back(dy);

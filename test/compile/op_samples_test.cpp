@@ -62,7 +62,7 @@ Tensors dense(const std::vector<Gradient>& g) {
 }
 
 template <class Check> void for_every_sample(const Check& check) {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       int number = 0;
       for (const Sample& s : samples_of(*op)) {

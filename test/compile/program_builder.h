@@ -226,7 +226,7 @@ class ProgramBuilder {
   }
 
   static const Op* find_op(std::string_view name) {
-    for (const OpFamily& family : op_families())
+    for (const ops::Family& family : ops::families())
       for (const Op* op : family.ops)
         if (op->name == name) return op;
     return nullptr;

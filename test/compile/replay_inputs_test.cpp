@@ -313,7 +313,7 @@ Traced second_gradients_of(std::function<Tensors(const Tensors&)> f) {
 
 /// Checks all samples.
 template <class Make> void for_every_sample(bool differentiable, const Make& make) {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       if (differentiable && (!has_derivative(*op) || is_left_out(op->name))) continue;
       int number = 0;

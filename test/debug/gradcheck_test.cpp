@@ -25,7 +25,7 @@ constexpr Op cube_with(std::string_view name, Rule rule) {
           .doc = "x³",
           .args = {"x"},
           .infer = like_first,
-          .forward = {cube_kernel, Outputs::own},
+          .forward = {cube_kernel, Outputs::by_kernel},
           .rule = rule};
 }
 
@@ -75,7 +75,7 @@ constexpr Op kSwapped = {
     .doc = "a - 2 b, with the gradients exchanged.",
     .args = {"a", "b"},
     .infer = like_first,
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] - 2 * c.x[1]; }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] - 2 * c.x[1]; }, Outputs::by_kernel},
     .rule = Rule::custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) {
       dx[1] = dy[0], dx[0] = -2 * dy[0].dense();
     })};
@@ -159,7 +159,7 @@ TEST_CASE("check_op sees stacked cotangents and f32", "[gradcheck]") {
                                               y[0] = c.x[0].dtype() == DType::f32 ? round(c.x[0])
                                                                                   : identity(c.x[0]);
                                             },
-                                            Outputs::own},
+                                            Outputs::by_kernel},
                                 .rule = Rule::linear([](const Call&, const Tensor& dy) { return dy; })};
   const Sample any = {.inputs = point};
   CHECK_THAT(

@@ -39,7 +39,7 @@ void report_uses() {
   for (const auto& [name, u] : function_uses())
     std::cout << name << ": " << u.used << " of " << u.drawn << "\n";
   std::cout << "differentiable ops that were not recorded:";
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->rule.kind != RuleKind::none && op->rule.kind != RuleKind::undefined &&
           !ops_recorded().contains(op->name))

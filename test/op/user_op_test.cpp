@@ -25,8 +25,8 @@ constexpr Op kHypot = {
     .args = {"a", "b"},
     .infer =
         [](const Call& c) {
-          if (!is_trainable(c.x[0].dtype())) throw_dtype_error(c, "a must be f32 or f64");
-          if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "shapes differ");
+          if (!is_trainable(c.x[0].dtype())) c.throw_dtype_error("a must be f32 or f64");
+          if (c.x[0].shape() != c.x[1].shape()) c.throw_shape_error("shapes differ");
           return c.x[0].spec();
         },
     .forward =
@@ -37,7 +37,7 @@ constexpr Op kHypot = {
         Rule::custom({.x = 3, .y = true}, [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor scaled = dys[0].dense() / c.y[0];
           for (int i : {0, 1})
-            if (c.needs(i)) dx[static_cast<std::size_t>(i)] = scaled * c.x[i];
+            if (c.needs_gradient(i)) dx[static_cast<std::size_t>(i)] = scaled * c.x[i];
         })};
 Tensor distance(Operand a, Operand b) { return kHypot(a, b); }
 std::vector<Sample> samples_of_distance() {
@@ -60,7 +60,7 @@ constexpr Op kPowers = {
                   for (const int n : c.attrs<PowerAttrs>().exponents)
                     y[0] = y[0] + pow(c.x[0], n);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       Tensor slope = zeros_like(c.x[0]);
       for (const int n : c.attrs<PowerAttrs>().exponents)
@@ -79,10 +79,10 @@ constexpr Op kWeighted = {
                   for (int i = 0; i < c.x.size(); ++i)
                     y[0] = y[0] + (i + 1) * c.x[i];
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       for (int i = 0; i < c.x.size(); ++i)
-        if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0].dense() * (i + 1);
+        if (c.needs_gradient(i)) dx[static_cast<std::size_t>(i)] = dy[0].dense() * (i + 1);
     })};
 
 }   // namespace
@@ -105,7 +105,7 @@ TEST_CASE("a user's op keeps attributes that own memory", "[op]") {
   Tensor y;
   {
     PowerAttrs attrs{{1, 2, 3}};
-    y = kPowers.with(attrs, x);
+    y = kPowers(x, attrs);
     attrs.exponents.assign(100, 7);
   }
   CHECK(y.to_vector() == std::vector<double>{14, 39});
@@ -119,7 +119,8 @@ TEST_CASE("a kernel that leaves an output without elements is found out", "[op]"
       .doc = "Nothing.",
       .args = {"x"},
       .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); }, Outputs::own},
+      .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); },
+                  Outputs::by_kernel},
       .rule = Rule::none()};
   CHECK_THROWS_WITH(lazy(Operand(ones({2}))), "lazy: the kernel has left an output without elements");
   CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
@@ -136,7 +137,7 @@ TEST_CASE("a rule cannot read elements that it has not asked for", "[op][errors]
             return std::vector<Spec>{c.x[0].spec(), c.x[0].spec()};
           },
       .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * c.x[0]; },
-                  Outputs::own},
+                  Outputs::by_kernel},
       .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         const Tensor slope = by_op ? 2.0 * c.x[0] : tensor(2.0 * c.x[0].item());   // its shape is kept
         dx[0] = dy[0].dense() + slope * dy[1].dense();

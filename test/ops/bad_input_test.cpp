@@ -120,7 +120,7 @@ TEST_CASE("bad input gives an error or a right answer", "[op][bad_input]") {
     Sample sample;
   };
   std::vector<Seed> seeds;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       for (Sample& s : samples_of(*op))
         if (!s.inputs.empty()) seeds.push_back({op, std::move(s)});

@@ -24,7 +24,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity(),
 
 std::vector<const Op*> ops_of(std::ptrdiff_t inputs) {
   std::vector<const Op*> found;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->forward.loops &&
           std::find(op->args, op->args + kMaxInputs, std::string_view()) - op->args == inputs)

@@ -126,7 +126,7 @@ struct HalfCase {
   DType half;
 
   /// Whether the gradient is rounded once: rules of ops that move elements are made of ops of halves.
-  bool is_exact() const { return op.forward.takes != Takes::any; }
+  bool is_exact() const { return op.forward.dtypes != KernelDtypes::all; }
   void compare(const Tensors& a, const Tensors& b, bool exact) const {
     REQUIRE(a.size() == b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -165,7 +165,7 @@ struct HalfCase {
 
 TEST_CASE("every op of f32 takes f16 and bf16, and rounds once", "[op]") {
   std::string refused;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->name != "nextafter") DYNAMIC_SECTION(op->name) {   // whose result is a matter of the type
           int number = 0;
@@ -387,7 +387,7 @@ TEST_CASE("derivatives of halves that are computed from the output take the roun
 
 TEST_CASE("random numbers are not drawn as halves", "[half]") {
   CHECK(message_of<DTypeError>([] { random::normal({3}, {1}, DType::f16); }) ==
-        "normal: returns f32 or f64, not f16");
+        "normal: makes f32 and f64, not f16");
 }
 
 TEST_CASE("vectors of f32 are rounded to bf16 by nearest even, subnormal numbers and NaN included",

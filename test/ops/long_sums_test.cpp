@@ -88,7 +88,7 @@ bool near(const Tensors& halves, const Tensors& exact, DType half) {
 }   // namespace
 
 TEST_CASE("ops add up many halves", "[op][half]") {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (!asks_for_rank(family.name)) DYNAMIC_SECTION(op->name) {
           for (const Sample& s : complete_samples_of(*op)) {

@@ -19,7 +19,7 @@ inline void note(const Call& c, std::span<const Gradient> dy) {
   ++seen.runs;
   seen.wanted = 0;
   for (int i = 0; i < c.x.size(); ++i)
-    seen.wanted |= c.needs(i) ? 1u << i : 0u;
+    seen.wanted |= c.needs_gradient(i) ? 1u << i : 0u;
   for (const Gradient& g : dy) {
     if (!g.defined())
       ++seen.nones;
@@ -40,7 +40,7 @@ inline constexpr Op kPair = {
     .args = {"x"},
     .infer = twice,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * 2; },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       dx[0] = dy[0].dense() + 2 * dy[1].dense();
@@ -53,13 +53,12 @@ inline constexpr Op kLoose = {
     .args = {"x"},
     .infer = twice,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 2, y[1] = identity(c.x[0]); },
-                Outputs::own},
-    .rule =
-        accepting_none(Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          note(c, dy);
-          if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
-          if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1].dense();
-        }))};
+                Outputs::by_kernel},
+    .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+              note(c, dy);
+              if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
+              if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1].dense();
+            }).accepting_none()};
 
 /// Both inputs as they are, of any dtypes.
 inline constexpr Op kIdentities = {
@@ -71,13 +70,12 @@ inline constexpr Op kIdentities = {
           return std::vector<Spec>{c.x[0].spec(), c.x[1].spec()};
         },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = identity(c.x[1]); },
-                Outputs::own},
-    .rule =
-        accepting_none(Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          note(c, dy);
-          for (std::size_t i : {0u, 1u})
-            dx[i] = std::move(dy[i]);
-        }))};
+                Outputs::by_kernel},
+    .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+              note(c, dy);
+              for (std::size_t i : {0u, 1u})
+                dx[i] = std::move(dy[i]);
+            }).accepting_none()};
 
 /// x, with a rule that throws.
 inline constexpr Op kThrowingRule = {
@@ -85,7 +83,7 @@ inline constexpr Op kThrowingRule = {
     .doc = "x.",
     .args = {"x"},
     .infer = like_first,
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
     .rule = Rule::custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient>) {
       note(c, dy);
       throw std::runtime_error("this rule throws");
@@ -114,12 +112,11 @@ inline constexpr Op kCrossEntropy = {
                   y[0] = -sum(c.x[0] * log_softmax(c.x[1]), -1);
                   y[1] = softmax(c.x[1]) - c.x[0];
                 },
-                Outputs::own},
-    .rule = accepting_none(
-        Rule::custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          note(c, dy);
-          dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
-        }))};
+                Outputs::by_kernel},
+    .rule = Rule::custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+              note(c, dy);
+              dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
+            }).accepting_none()};
 
 inline std::vector<Tensor> outputs(const Op& op, std::initializer_list<Tensor> x) {
   return op.run(std::span<const Tensor>(x.begin(), x.size()));

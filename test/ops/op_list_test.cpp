@@ -45,7 +45,7 @@ std::set<std::string> functions_of_ops() {
 }
 
 const Op* entry(const std::string& name) {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->name == name) return op;
   return nullptr;

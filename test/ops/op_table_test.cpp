@@ -20,7 +20,7 @@ namespace {
 
 /// Calls check(op, sample) for each sample of each op, with one section per op.
 template <class F> void for_every_sample(const F& check) {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       DYNAMIC_SECTION(op->name) {
         int number = 0;
@@ -97,7 +97,7 @@ Tensors any_like(const Tensors& x) {
 TEST_CASE("dispatch may skip the inference of ops with loops: real inputs of one spec give that spec",
           "[op]") {
   int ops = 0;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       if (!op->forward.loops) continue;
       ++ops;
@@ -119,7 +119,7 @@ TEST_CASE("every op has samples, and all samples are of an op", "[op]") {
   const auto named = [](std::string_view family, std::string_view op) {
     return std::string(family) + ": " + std::string(op);
   };
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       ops.insert(named(family.name, op->name));
   for (const SampleFamily& family : sample_families())
@@ -138,7 +138,7 @@ TEST_CASE("every op has samples, and all samples are of an op", "[op]") {
 
 TEST_CASE("every entry is complete", "[op]") {
   std::set<std::string_view> names;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       INFO(op->name);
       CHECK(names.insert(op->name).second);
@@ -154,7 +154,7 @@ TEST_CASE("every entry is complete", "[op]") {
 
 // An oracle is an expression that scripts/oracle recomputes.
 TEST_CASE("every sample has expected outputs from an oracle, or says why not", "[op]") {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       const OpSamples& entry = entry_of(*op);
       int number = 0;
@@ -181,7 +181,7 @@ TEST_CASE("every op agrees with its samples, to second order", "[op]") {
 TEST_CASE("the ops that are elementwise by trial are as many as they were", "[op]") {
   std::string names;
   int count = 0;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (elementwise(*op)) names += " " + std::string(op->name), ++count;
   INFO("elementwise:" << names);
@@ -248,12 +248,12 @@ TEST_CASE("an op may take over the memory of temporaries only", "[op]") {
       given.push_back(fresh(t)), held.push_back(fresh(t));
     for (const Tensor& t : given)
       refs.push_back(&t);
-    CHECK(close(op.execute({refs.data(), static_cast<int>(refs.size())}, s.attrs.view(), ~0u), y, 1e-15));
+    CHECK(close(op({refs.data(), static_cast<int>(refs.size())}, s.attrs.view(), ~0u), y, 1e-15));
     const Tensors kept = held;
     refs.clear();
     for (const Tensor& t : held)
       refs.push_back(&t);
-    CHECK(close(op.execute({refs.data(), static_cast<int>(refs.size())}, s.attrs.view(), ~0u), y, 1e-15));
+    CHECK(close(op({refs.data(), static_cast<int>(refs.size())}, s.attrs.view(), ~0u), y, 1e-15));
     for (std::size_t i = 0; i < kept.size(); ++i)
       CHECK(close(kept[i], s.inputs[i], 0));
   });
@@ -395,7 +395,7 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
       CHECK(check_gradients(as_function(op, s.attrs), z));
     return true;
   };
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       INFO(family.name << ": " << op->name);
       bool taken = false;

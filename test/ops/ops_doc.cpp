@@ -96,7 +96,7 @@ bool takes_tensors(const test::PublicFunction& f) {
 // In the order of the families; at the end those that declare no ops.
 std::vector<std::string> header_names() {
   std::vector<std::string> names;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     names.emplace_back(family.name);
   std::set<std::string> others;
   for (const auto& file : std::filesystem::directory_iterator(header_folder()))
@@ -110,7 +110,7 @@ std::vector<std::string> header_names() {
 std::string_view without_scope(std::string_view name) { return name.substr(name.rfind(':') + 1); }
 
 const Op* find_op(std::string_view name) {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->name == name) return op;
   return nullptr;
@@ -177,7 +177,7 @@ std::string ops_markdown() {
          "profiles "
          "and in messages.\n\n"
          "| op | meaning | TensorFlow | arguments | derivative |\n|---|---|---|---|---|\n";
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (!callable.contains(op->name)) out << inner_row(*op);
   return out.str();
@@ -187,7 +187,7 @@ std::string ops_markdown() {
 // test/data/tensorflow_ops.txt for types that are not in them.
 std::map<std::string, std::string> answers() {
   std::map<std::string, std::string> here;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       std::istringstream types{std::string(op->tensorflow)};
       for (std::string type; types >> type;) {

@@ -136,7 +136,7 @@ int check_coverage(const std::vector<Errors>& all) {
   for (const Errors& e : all)
     covered.insert(CalledOp(e.call).op().name);
   int missing = 0;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->rule.kind == RuleKind::partials && op->infer.one && !covered.contains(op->name))
         ++missing, std::printf("%s: has no points; name it in scripts/accuracy_values\n",
@@ -148,7 +148,7 @@ int check_coverage(const std::vector<Errors>& all) {
 
 CalledOp::CalledOp(const std::string& call) {
   const std::string name = call.substr(0, call.find('('));
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       if (op->name == name) op_ = op;
   if (!op_) throw std::invalid_argument("there is no op " + name);

@@ -25,7 +25,7 @@ int window_axes(const Attrs& a) {
 
 // The family's op of this name.
 const Op& op_of(std::string_view family, std::string_view name) {
-  for (const OpFamily& f : op_families())
+  for (const ops::Family& f : ops::families())
     for (const Op* op : f.ops)
       if (f.name == family && op->name == name) return *op;
   throw std::out_of_range(std::string(name));
@@ -35,7 +35,7 @@ const Op& op_of(std::string_view family, std::string_view name) {
 
 TEST_CASE("every extent that a window gives is checked, in every input of every sample", "[errors][conv]") {
   int checked = 0;
-  for (const OpFamily& family : op_families()) {
+  for (const ops::Family& family : ops::families()) {
     if (family.name != "conv" && family.name != "depthwise" && family.name != "pool") continue;
     for (const Op* op : family.ops)
       for (const Sample& s : samples_of(*op)) {

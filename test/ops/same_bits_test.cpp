@@ -284,7 +284,7 @@ int refused_inputs(std::string_view op) {
 }
 
 TEST_CASE("every op gives the same bits on any number of threads", "[threads][same_bits]") {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       DYNAMIC_SECTION(op->name) {
         std::int64_t most = 0;

@@ -49,7 +49,7 @@ Json arguments(const Op& op, const std::vector<Tensor>& x) {
 }   // namespace
 
 int main() {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       int number = 0;
       for (const Sample& s : test::samples_of(*op)) {

@@ -32,7 +32,7 @@ struct SampleFamily {
   std::string_view name;
   std::span<const OpSamples> ops;
 };
-/// In the order of op_families().
+/// In the order of ops::families().
 std::span<const SampleFamily> sample_families();
 
 /// Throws std::out_of_range, with the op's name, if the op has no samples.

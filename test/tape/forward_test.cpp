@@ -20,13 +20,14 @@ constexpr Op kCube = {
     .doc = "x³.",
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * c.x[0] * c.x[0]; }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * c.x[0] * c.x[0]; },
+                Outputs::by_kernel},
     .rule =
         Rule::custom({.x = 1}, [](const Call& c, std::span<Gradient> dy,
                                   std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0] * dy[0].dense(); }),
 };
 
-Tensor cube_of(const Tensor& x) { return kCube.execute({std::array{&x}.data(), 1}); }
+Tensor cube_of(const Tensor& x) { return kCube(x); }
 
 // x itself; notes the live bytes when it or its derivative is computed.
 std::int64_t most_bytes = 0;
@@ -37,7 +38,7 @@ constexpr Op kProbe = {
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {[](const Call& c, std::span<Tensor> y) { note_bytes(), y[0] = identity(c.x[0]); },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom(
         {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { note_bytes(), dx[0] = dy[0]; },
         [](const Call&, Refs dx, std::span<Tensor> dy) { note_bytes(), dy[0] = dx[0]; }),
@@ -295,7 +296,7 @@ TEST_CASE("a product with the Hessian takes the memory of two gradients", "[forw
     tape.watch(x);
     Tensor y = x;
     for (int i = 0; i < 40; ++i)
-      y = kProbe.execute({std::array{&y}.data(), 1}), y = tanh(y * 1.01);
+      y = kProbe(y), y = tanh(y * 1.01);
     return tape.gradient(sum(y), x).dense();
   };
   const std::int64_t base = live_bytes();
@@ -320,13 +321,14 @@ TEST_CASE("stacked tangents of a wrong shape are an error that names the op", "[
       .doc = "x, with a jvp that loses the stack.",
       .args = {"x"},
       .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
-      .rule = stacking_jvp(Rule::custom(
-          {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = dy[0]; },
-          [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = sum(dx[0], 0); }))};
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
+      .rule = Rule::custom(
+                  {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = dy[0]; },
+                  [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = sum(dx[0], 0); })
+                  .stacking_jvp()};
   const Tensor x = tensor({1.0, 2.0}, DType::f64);
   const ForwardAccumulator forward(x, ones({3, 2}, DType::f64), {.stacked = true});
-  CHECK_THROWS_WITH(kFlat.execute(std::array{x}),
+  CHECK_THROWS_WITH(kFlat(std::array{x}),
                     "flat: the rule's stacked tangents of output 0 are f64[2], they should be f64[3,2]");
 }
 

@@ -365,14 +365,14 @@ TEST_CASE("ops without a derivative end a path, and those that must not be diffe
       .doc = "x.",
       .args = {"x"},
       .infer = like_first,
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
       .rule = Rule::none()};
   static constexpr Op kMustNot = {
       .name = "must_not",
       .doc = "x.",
       .args = {"x"},
       .infer = like_first,
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
       .rule = Rule::undefined()};
   const Tensor x = tensor(2.0);
   GradientTape tape({.persistent = true});
@@ -390,7 +390,7 @@ TEST_CASE("a gradient of a wrong shape or dtype is an error that names the op", 
       .doc = "x.",
       .args = {"x"},
       .infer = like_first,
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
       .rule = Rule::custom(
           {}, [](const Call&, std::span<Gradient>, std::span<Gradient> dx) { dx[0] = ones({7}); })};
   const Tensor x = tensor({1.0, 2.0});

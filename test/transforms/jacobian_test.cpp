@@ -253,7 +253,7 @@ TEST_CASE("Jacobians of Jacobians", "[jacobian]") {
 }
 
 TEST_CASE("every op's Jacobian is the same together and one by one", "[jacobian][op]") {
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops) {
       if (op->rule.kind == RuleKind::none || op->rule.kind == RuleKind::undefined) continue;
       DYNAMIC_SECTION(op->name) {

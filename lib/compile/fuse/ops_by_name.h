@@ -13,7 +13,7 @@ namespace tapedeck::compiled {
 template <class T>
 const std::map<const Op*, T>& ops_by_name(std::span<const std::pair<std::string_view, T>> list) {
   auto& known = *new std::map<const Op*, T>;
-  for (const OpFamily& family : op_families())
+  for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
       for (const auto& [name, value] : list)
         if (op->name == name) known.emplace(op, value);

@@ -12,7 +12,7 @@ namespace tapedeck::compiled {
 
 bool returns_memory(const Node& n) {
   const OpNode* op = as<OpNode>(n);
-  return as<ActionNode>(n) || (op && op->op->forward.outputs == Outputs::own);
+  return as<ActionNode>(n) || (op && op->op->forward.outputs == Outputs::by_kernel);
 }
 
 std::int64_t padded_bytes(const Spec& spec) { return (spec.nbytes() + 63) / 64 * 64 + 64; }

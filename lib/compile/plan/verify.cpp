@@ -58,7 +58,7 @@ class PlanVerifier {
       for (const NodeId n : step.nodes) {
         planned_[n] = true;
         const OpNode* op = as<OpNode>(p_[n]);
-        const bool aliases = as<ActionNode>(p_[n]) || (op && op->op->forward.outputs == Outputs::own);
+        const bool aliases = as<ActionNode>(p_[n]) || (op && op->op->forward.outputs == Outputs::by_kernel);
         for_each_operand(p_[n], [&](const Access& a) { uses_[a.of] += aliases ? 2 : 1; });
         if (const StoreNode* store = as<StoreNode>(p_[n])) ++uses_[store->in.of];
       }
@@ -154,7 +154,7 @@ class PlanVerifier {
     } else if (const StoreNode* n = as<StoreNode>(node)) {
       in_order();
       pending_.push_back(n);
-    } else if (as<ActionNode>(node) || (op && op->op->forward.outputs == Outputs::own)) {
+    } else if (as<ActionNode>(node) || (op && op->op->forward.outputs == Outputs::by_kernel)) {
       if (as<ActionNode>(node)) in_order();
       for_each_result(node, [&](ValueId v) { give(v, Home::In::returned); });
     } else {

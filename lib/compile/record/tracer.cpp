@@ -228,7 +228,7 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
     return kernel(c, y);
   }
   try {
-    if (c.op.forward.outputs == Outputs::own)
+    if (c.op.forward.outputs == Outputs::by_kernel)
       run_composite(c, y, kernel);
     else
       run_kernel(c, y, kernel);

@@ -29,9 +29,9 @@ void begin_sum(const Tensor& before, Tensor& y) {
 void check_outputs(const Call& c, std::span<const Tensor> y) {
   const auto check = [&](const Tensor& t, const Spec& spec) {
     if (spec.dtype != t.dtype() || spec.shape != t.shape())
-      throw TraceError(describe(c, "gives " + to_string(spec) + " in a replay, and gave " +
-                                       to_string(t.spec()) +
-                                       " when it was recorded; keep it out of compiled functions"));
+      throw TraceError(c.describe("gives " + to_string(spec) + " in a replay, and gave " +
+                                  to_string(t.spec()) +
+                                  " when it was recorded; keep it out of compiled functions"));
   };
   if (c.op.infer.one) return check(y[0], c.op.infer.one(c));
   const std::vector<Spec> specs = c.op.infer.many(c);
@@ -295,7 +295,7 @@ void Replay::run(const OpNode& n, Bound& b) {
                .raw_attrs = n.key ? b.attrs.view() : n.attrs.view(),
                .x = {b.refs.data(), static_cast<int>(b.refs.size())}};
   if (!infers_from_shapes(n)) check_outputs(c, b.y);
-  if (n.op->forward.outputs != Outputs::own) return run_kernel(c, b.y);
+  if (n.op->forward.outputs != Outputs::by_kernel) return run_kernel(c, b.y);
   std::vector<Tensor> y;
   for (const Tensor& t : b.y)
     y.push_back(blank(t.spec()));

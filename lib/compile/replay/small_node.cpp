@@ -159,8 +159,8 @@ template <class T> class Maker {
   // Determines the rearrangement by running the kernel on elements with distinct numbers, from which the
   // source of each element of the result follows.
   std::optional<Parts> parts(const OpNode& node) const {
-    if (node.key || node.in.size() > std::size(Places().x) || node.op->forward.outputs == Outputs::own ||
-        !are_parts(node.out[0]))
+    if (node.key || node.in.size() > std::size(Places().x) ||
+        node.op->forward.outputs == Outputs::by_kernel || !are_parts(node.out[0]))
       return {};
     std::vector<Tensor> x;
     std::vector<Source> sources = {{}};

@@ -12,7 +12,7 @@ namespace {
 
 const Op& addition() {
   static const Op* const add = [] {
-    for (const OpFamily& family : op_families())
+    for (const ops::Family& family : ops::families())
       for (const Op* op : family.ops)
         if (op->meaning == Meaning::add) return op;
     throw InternalError("compile: no op means add");

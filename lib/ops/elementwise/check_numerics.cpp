@@ -48,7 +48,7 @@ void run_print(const Call& c, std::span<Tensor> y) {
 }
 
 Spec infer_condition(const Call& c) {
-  if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare first");
+  if (c.x[0].dtype() != DType::boolean) c.throw_dtype_error("takes bool, compare first");
   return c.x[0].spec();
 }
 
@@ -87,7 +87,7 @@ constexpr Op kPrint = {
     .tensorflow = "Print",
     .args = {"x"},
     .infer = same_as_first,
-    .forward = moves({run_print, Outputs::own}),
+    .forward = moves({run_print, Outputs::by_kernel}),
     .rule = kIdentityRule,
     .meaning = Meaning::effect,
 };
@@ -98,7 +98,7 @@ constexpr Op kAssertThat = {
     .tensorflow = "Assert",
     .args = {"condition"},
     .infer = infer_condition,
-    .forward = {run_assert, Outputs::own},
+    .forward = {run_assert, Outputs::by_kernel},
     .rule = kIdentityRule,
     .meaning = Meaning::effect,
 };
@@ -111,7 +111,7 @@ constexpr Op kCheckNumerics = {
     .tensorflow = "CheckNumerics CheckNumericsV2",
     .args = {"x"},
     .infer = infer_floating,
-    .forward = {run_check, Outputs::own},
+    .forward = {run_check, Outputs::by_kernel},
     .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const std::string& name = c.attrs<NumericsAttrs>().name;
       return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
@@ -122,20 +122,20 @@ constexpr Op kCheckNumerics = {
 constexpr const Op* check_numerics_table[] = {&kPreventGradient, &kEnsureShape, &kPrint, &kAssertThat,
                                               &kCheckNumerics};
 
-Tensor checked(const Tensor& x, const NumericsAttrs& attrs) { return kCheckNumerics.with(attrs, x); }
+Tensor checked(const Tensor& x, const NumericsAttrs& attrs) { return kCheckNumerics(x, attrs); }
 
 }   // namespace
 
-Tensor prevent_gradient(const Tensor& x) { return kPreventGradient.execute({&x, 1}); }
+Tensor prevent_gradient(const Tensor& x) { return kPreventGradient(x); }
 Tensor check_numerics(const Tensor& x, std::string_view name) { return checked(x, {std::string(name)}); }
 
-Tensor ensure_shape(const Tensor& x, const Shape& shape) { return kEnsureShape.with(shape, x); }
+Tensor ensure_shape(const Tensor& x, const Shape& shape) { return kEnsureShape(x, shape); }
 Tensor print(const Tensor& x, std::string_view text, std::ostream& out) {
-  return kPrint.with(PrintAttrs{std::string(text), &out}, x);
+  return kPrint(x, PrintAttrs{std::string(text), &out});
 }
 Tensor print(const Tensor& x, std::string_view text) { return print(x, text, std::cerr); }
 void assert_that(const Tensor& condition, std::string_view text) {
-  kAssertThat.with(AssertAttrs{std::string(text)}, condition);
+  kAssertThat(condition, AssertAttrs{std::string(text)});
 }
 
 std::span<const Op* const> check_numerics_ops() { return check_numerics_table; }

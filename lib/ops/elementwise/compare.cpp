@@ -32,7 +32,7 @@ Spec order(const Call& c) {
 // Accepts only bool: numbers other than 0 and 1 would not count as true everywhere.
 Spec logic(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i)
-    if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
+    if (c.x[i].dtype() != DType::boolean) c.throw_dtype_error("takes bool, compare with 0 first");
   return comparison(c);
 }
 template <class F> constexpr Kernel deciding(F) {
@@ -142,7 +142,7 @@ Tensor decide(const Op& op, Operand a, Operand b) {
     return o.tensor() ? *o.tensor() : full({}, o.number(), DType::boolean);
   };
   const Tensor x[] = {as_tensor(a), as_tensor(b)};
-  return op.execute({std::array{&x[0], &x[1]}.data(), 2});
+  return op({std::array{&x[0], &x[1]}.data(), 2});
 }
 
 }   // namespace

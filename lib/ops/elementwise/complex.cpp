@@ -40,8 +40,8 @@ constexpr Op kComplex = {
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const Tensor g = std::move(dy[0]).dense();
-          if (c.needs(0)) dx[0] = real(g);
-          if (c.needs(1)) dx[1] = imag(g);
+          if (c.needs_gradient(0)) dx[0] = real(g);
+          if (c.needs_gradient(1)) dx[1] = imag(g);
         },
         [](const Call&, Refs dx, std::span<Tensor> dy) {
           dy[0] = complex(dx[0].defined() ? dx[0] : zeros_like(dx[1]),
@@ -125,7 +125,7 @@ constexpr Op kConjugateTranspose = {
           require_axes(c, 2);
           return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
         },
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::by_kernel},
     .rule = Rule::linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
 };
 
@@ -135,18 +135,18 @@ constexpr const Op* complex_table[] = {&kComplex,           &kReal, &kImag, &kCo
 }   // namespace
 
 Tensor complex(const Tensor& re, const Tensor& im) {
-  if (re.shape() == im.shape()) return kComplex.execute(std::vector{re, im});
+  if (re.shape() == im.shape()) return kComplex(std::vector{re, im});
   const Tensor* x[] = {&re, &im};
   const Shape shape = broadcast_of({.op = kComplex, .x = {x, 2}});
-  return kComplex.execute(std::vector{broadcast_to(re, shape), broadcast_to(im, shape)});
+  return kComplex(std::vector{broadcast_to(re, shape), broadcast_to(im, shape)});
 }
-Tensor real(const Tensor& z) { return is_complex(z.dtype()) ? kReal.execute({&z, 1}) : z; }
-Tensor imag(const Tensor& z) { return is_complex(z.dtype()) ? kImag.execute({&z, 1}) : zeros_like(z); }
-Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? kConj.execute({&z, 1}) : z; }
-Tensor complex_abs(const Tensor& z) { return kComplexAbs.execute({&z, 1}); }
-Tensor conjugate_transpose(const Tensor& x) { return kConjugateTranspose.execute({&x, 1}); }
+Tensor real(const Tensor& z) { return is_complex(z.dtype()) ? kReal(z) : z; }
+Tensor imag(const Tensor& z) { return is_complex(z.dtype()) ? kImag(z) : zeros_like(z); }
+Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? kConj(z) : z; }
+Tensor complex_abs(const Tensor& z) { return kComplexAbs(z); }
+Tensor conjugate_transpose(const Tensor& x) { return kConjugateTranspose(x); }
 Tensor angle(const Tensor& z) {
-  if (!is_floating(z.dtype())) return kAngle.execute({&z, 1});
+  if (!is_floating(z.dtype())) return kAngle(z);
   return where(stop_gradient(z) < 0, std::numbers::pi, zeros_like(z));
 }
 

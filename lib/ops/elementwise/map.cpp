@@ -46,9 +46,10 @@ Spec map_spec(const MapFunction& m, const Call& c) {
   if (const kernels::Shift* const shifts = shifts_of(m, c))
     for (int i = 0; i < m.inputs; ++i)
       if (const Shape& x = c.x[i].shape(); shifts[i].by && x[x.ndim() - 1] != y.shape[y.shape.ndim() - 1])
-        throw_shape_error(c, fmt::format("input {} is shifted along its last axis, so it must not broadcast "
-                                         "along it; use broadcast_to",
-                                         i));
+        c.throw_shape_error(
+            fmt::format("input {} is shifted along its last axis, so it must not broadcast "
+                        "along it; use broadcast_to",
+                        i));
   return y;
 }
 
@@ -78,7 +79,7 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
   }
   unsigned wanted = 0;
   for (int i = 0; i < m.inputs; ++i)
-    if (c.needs(i)) wanted |= 1u << i;
+    if (c.needs_gradient(i)) wanted |= 1u << i;
   pull(call_of(m, c), std::move(dy), wanted, dx);
 }
 

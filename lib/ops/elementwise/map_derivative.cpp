@@ -339,7 +339,7 @@ void tangents_jvp(const Call& c, Refs t, std::span<Tensor> y) {
 }
 
 constexpr Rule derivative_rule(Rule::Vjp vjp, Rule::Jvp jvp) {
-  return stacking_jvp(accepting_none(Rule::custom({.x = ~0u}, vjp, jvp)));
+  return Rule::custom({.x = ~0u}, vjp, jvp).accepting_none().stacking_jvp();
 }
 constexpr Op gradients_op = {.name = "map_vjp",
                              .doc = "The gradients of a user's elementwise function.",
@@ -350,7 +350,7 @@ constexpr Op gradients_op = {.name = "map_vjp",
                                        [&](int i) { specs.push_back(c.x[i].spec()); });
                                    return specs;
                                  },
-                             .forward = {compute_gradients, Outputs::own},
+                             .forward = {compute_gradients, Outputs::by_kernel},
                              .rule = derivative_rule(gradients_vjp, gradients_jvp)},
              tangents_op = {.name = "map_jvp",
                             .doc = "The tangents of a user's elementwise function.",
@@ -359,7 +359,7 @@ constexpr Op gradients_op = {.name = "map_vjp",
                                   const auto& a = c.attrs<DerivativeAttrs>();
                                   return std::vector<Spec>(at(a.m->results), Spec{c.x[0].dtype(), a.shape});
                                 },
-                            .forward = {compute_tangents, Outputs::own},
+                            .forward = {compute_tangents, Outputs::by_kernel},
                             .rule = derivative_rule(tangents_vjp, tangents_jvp)};
 
 void pull_as_op(const MapCall& c, std::span<const Tensor> dy, unsigned wanted, std::span<Gradient> dx) {

@@ -21,8 +21,8 @@ namespace tapedeck {
 namespace {
 
 Spec infer_where(const Call& c) {
-  if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "the condition must be bool");
-  if (c.x[1].dtype() != c.x[2].dtype()) throw_dtype_error(c, "dtypes differ");
+  if (c.x[0].dtype() != DType::boolean) c.throw_dtype_error("the condition must be bool");
+  if (c.x[1].dtype() != c.x[2].dtype()) c.throw_dtype_error("dtypes differ");
   return {c.x[1].dtype(), broadcast_of(c)};
 }
 
@@ -37,7 +37,7 @@ constexpr Rule kEachRule = [] {
       {},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         for (int i = 0; i < c.x.size(); ++i)
-          if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0];
+          if (c.needs_gradient(i)) dx[static_cast<std::size_t>(i)] = dy[0];
       },
       [](const Call& c, Refs dx, std::span<Tensor> dy) {
         std::vector<Tensor> terms;
@@ -46,7 +46,7 @@ constexpr Rule kEachRule = [] {
         if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
       });
   rule.passes_slices = true;
-  return stacking_jvp(rule);
+  return rule.stacking_jvp();
 }();
 
 constexpr Op kAdd = {
@@ -192,13 +192,13 @@ constexpr Op kWhere = {
     .args = {"condition", "a", "b"},
     .infer = infer_where,
     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
-                Outputs::fresh, Takes::any},
+                Outputs::fresh, KernelDtypes::all},
     .rule = Rule::custom(
         {.x = 0b001},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense(), zero = zeros({}, dy.dtype());
-          if (c.needs(1)) dx[1] = unbroadcast(c, where(c.x[0], dy, zero), 1);
-          if (c.needs(2)) dx[2] = unbroadcast(c, where(c.x[0], zero, dy), 2);
+          if (c.needs_gradient(1)) dx[1] = unbroadcast(c, where(c.x[0], dy, zero), 1);
+          if (c.needs_gradient(2)) dx[2] = unbroadcast(c, where(c.x[0], zero, dy), 2);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const Tensor zero = zeros({}, c.y[0].dtype());
@@ -218,7 +218,8 @@ constexpr Op kAstype = {
         [](const Call& c) {
           return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()};
         },
-    .forward = {[](const Call& c, std::span<Tensor> y) { cast(c.x[0], y[0]); }, Outputs::fresh, Takes::any},
+    .forward = {[](const Call& c, std::span<Tensor> y) { cast(c.x[0], y[0]); }, Outputs::fresh,
+                KernelDtypes::all},
     .rule = Rule::linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
     .meaning = Meaning::cast,
 };
@@ -244,7 +245,7 @@ Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {
   std::vector<const Tensor*> refs;
   for (const Tensor& t : x)
     refs.push_back(&t);
-  return kAddN.execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
+  return kAddN({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
 }
 
 bool holds_complex(const Operand& x) {
@@ -277,13 +278,13 @@ Tensor clip(Operand x, Operand low, Operand high) { return kClip(x, low, high); 
 Tensor where(Operand condition, Operand a, Operand b) {
   Tensor converted[2];
   const Tensor* ab[2];
-  promote({a, b}, converted, ab);
+  ops::promote({a, b}, converted, ab);
   const Tensor c = condition.tensor() ? *condition.tensor() : full({}, condition.number(), DType::boolean);
-  return kWhere.execute({std::array{&c, ab[0], ab[1]}.data(), 3});
+  return kWhere({std::array{&c, ab[0], ab[1]}.data(), 3});
 }
 
 Tensor astype(const Tensor& x, DType dtype) {
-  return dtype == x.dtype() ? identity(x) : kAstype.with(AsTypeAttrs{dtype}, x);
+  return dtype == x.dtype() ? identity(x) : kAstype(x, AsTypeAttrs{dtype});
 }
 
 Tensor add_n(std::span<const Tensor> x) { return add_n(x, 0); }

@@ -24,7 +24,7 @@ Spec with_range(const Call& c, const Shape& shape) {
   require_floating(c, 0);
   require_one_dtype(c);
   if (c.x[1].shape() != shape || c.x[2].shape() != shape)
-    throw_shape_error(c, fmt::format("min and max must have shape {}", shape));
+    c.throw_shape_error(fmt::format("min and max must have shape {}", shape));
   return c.x[0].spec();
 }
 
@@ -153,14 +153,14 @@ class Clipped {
       : axis_(axis), x_(x), below_(x < along(axis, low)), above_(x > along(axis, high)) {}
 
   void pull_back(const Call& c, const Tensor& dy, std::span<Gradient> dx) const {
-    if (c.needs(0)) dx[0] = inside(dy);
+    if (c.needs_gradient(0)) dx[0] = inside(dy);
     if (c.x.size() == 1) return;
     std::vector<int> axes;   // axes of x that min and max do not have
     for (int d = -1; d >= -c.x[0].ndim(); --d)
       if (d != axis_) axes.push_back(d);
     const auto summed = [&](const Tensor& outside) { return axes.empty() ? outside : sum(outside, axes); };
-    if (c.needs(1)) dx[1] = summed(where(below_, dy, 0));
-    if (c.needs(2)) dx[2] = summed(where(above_, dy, 0));
+    if (c.needs_gradient(1)) dx[1] = summed(where(below_, dy, 0));
+    if (c.needs_gradient(2)) dx[2] = summed(where(above_, dy, 0));
   }
   Tensor push_forward(const Call& c, Refs dx) const {
     Tensor total = dx[0].defined() ? inside(dx[0]) : zeros_like(c.x[0]);
@@ -210,7 +210,7 @@ constexpr Op kFakeQuantWithMinMaxArgs = {
           require_floating(c, 0);
           return c.x[0].spec();
         },
-    .forward = {run_fake_quant, Outputs::own},
+    .forward = {run_fake_quant, Outputs::by_kernel},
     .rule = as_clipped(0b1),
 };
 
@@ -222,7 +222,7 @@ constexpr Op kFakeQuantWithMinMaxVars = {
     .tensorflow = "FakeQuantWithMinMaxVars",
     .args = {"x", "min", "max"},
     .infer = [](const Call& c) { return infer_vars(c, {}); },
-    .forward = {run_fake_quant, Outputs::own},
+    .forward = {run_fake_quant, Outputs::by_kernel},
     .rule = as_clipped(0b111),
 };
 
@@ -236,7 +236,7 @@ constexpr Op kFakeQuantWithMinMaxVarsPerChannel = {
           require_axes(c, 1);
           return infer_vars(c, {c.x[0].shape()[c.x[0].ndim() - 1]});
         },
-    .forward = {run_fake_quant, Outputs::own},
+    .forward = {run_fake_quant, Outputs::by_kernel},
     .rule = as_clipped(0b111),
 };
 
@@ -256,7 +256,7 @@ constexpr Op kQuantizeAndDequantize = {
           require_axes(c, -*o.axis);
           return with_range(c, {c.x[0].shape()[c.x[0].ndim() + *o.axis]});
         },
-    .forward = {run_quantize, Outputs::own},
+    .forward = {run_quantize, Outputs::by_kernel},
     .rule = Rule::custom(
         {.x = 0b111},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -289,20 +289,20 @@ Tensor fake_quant_with_min_max_args(const Tensor& x, double min, double max,
   if (std::isnan(min) || std::isnan(max))
     throw_error<ArgumentError>(
         "fake_quant_with_min_max_args: min is {}, max is {}; use a finite min below max", min, max);
-  return kFakeQuantWithMinMaxArgs.with(FakeQuantAttrs{options, min, max}, x);
+  return kFakeQuantWithMinMaxArgs(x, FakeQuantAttrs{options, min, max});
 }
 Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
                                     const FakeQuantOptions& options) {
-  return kFakeQuantWithMinMaxVars.with(FakeQuantAttrs{options}, x, min, max);
+  return kFakeQuantWithMinMaxVars(x, min, max, FakeQuantAttrs{options});
 }
 Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min, const Tensor& max,
                                                 const FakeQuantOptions& options) {
-  return kFakeQuantWithMinMaxVarsPerChannel.with(FakeQuantAttrs{options}, x, min, max);
+  return kFakeQuantWithMinMaxVarsPerChannel(x, min, max, FakeQuantAttrs{options});
 }
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                const QuantizeAndDequantizeOptions& options) {
-  return kQuantizeAndDequantize.with(QuantizeAttrs{from_end(options, x)}, x, min, max);
+  return kQuantizeAndDequantize(x, min, max, QuantizeAttrs{from_end(options, x)});
 }
 Tensor quantize_and_dequantize(const Tensor& x, const QuantizeAndDequantizeOptions& options) {
   if (!is_floating(x.dtype()))
@@ -316,8 +316,7 @@ Tensor quantize_and_dequantize(const Tensor& x, const QuantizeAndDequantizeOptio
   if (x.size() == 0)
     throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
   const Tensor values = stop_gradient(x);
-  return kQuantizeAndDequantize.with(QuantizeAttrs{from_back, true}, x, min(values, others),
-                                     max(values, others));
+  return kQuantizeAndDequantize(x, min(values, others), max(values, others), QuantizeAttrs{from_back, true});
 }
 
 std::span<const Op* const> quantize_ops() { return quantize_table; }

@@ -30,7 +30,7 @@ constexpr Kernel kNextAfter = {[](const Call& c, std::span<Tensor> y) {
                                  else
                                    kNextOfFloats.run(c, y);
                                },
-                               Outputs::fresh, Takes::halves};
+                               Outputs::fresh, KernelDtypes::native_and_halves};
 
 // Without SSE 4.1 xsimd rounds by conversion to integers, which loses the sign of zero; bitofsign(x) restores
 // it.

@@ -12,7 +12,7 @@ namespace {
 Spec infer_pixels(const Call& c) {
   require_floating(c, 0);
   if (c.x[0].ndim() == 0 || c.x[0].shape()[c.x[0].ndim() - 1] != 3)
-    throw_shape_error(c, "the last axis does not hold three channels");
+    c.throw_shape_error("the last axis does not hold three channels");
   return c.x[0].spec();
 }
 
@@ -63,7 +63,7 @@ constexpr Op kRgbToHsvGradient = {
           require_one_dtype(c);
           if (dy.ndim() < x.ndim() ||
               Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
-            throw_shape_error(c, "the last axes of dy must match x");
+            c.throw_shape_error("the last axes of dy must match x");
           return dy.spec();
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },
@@ -89,7 +89,7 @@ constexpr const Op* color_space_table[] = {&kRgbToHsv, &kRgbToHsvGradient, &kHsv
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
   const Tensor* inputs[] = {&x, &dy};
-  return kRgbToHsvGradient.execute({inputs, 2});
+  return kRgbToHsvGradient({inputs, 2});
 }
 
 }   // namespace

@@ -22,9 +22,9 @@ FrameAttrs frames_of(const Tensor& x, HeightWidth size, Interpolation method, do
 Spec with_frames(const Call& c, const Shape& from, const Shape& to) {
   const Tensor& x = c.x[0];
   require_floating(c, 0);
-  if (x.dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
+  if (x.dtype() != c.x[1].dtype()) c.throw_dtype_error("dtypes differ");
   if (x.ndim() < 4 || Shape(x.shape().dims().subspan(static_cast<std::size_t>(x.ndim() - 4), 3)) != from)
-    throw_shape_error(c, fmt::format("{} must have extents {} and channels", c.op.args[0], from));
+    c.throw_shape_error(fmt::format("{} must have extents {} and channels", c.op.args[0], from));
   Shape y = front_of(x, 4);
   for (const std::int64_t d : to)
     y.push_back(d);
@@ -40,7 +40,7 @@ Spec infer_boxes(const Call& c, bool adjoint) {
   const auto& a = c.attrs<FrameAttrs>();
   const Tensor &boxes = c.x[1], &indices = c.x[2];
   if (boxes.ndim() != 2 || boxes.shape()[1] != 4 || indices.shape() != Shape{boxes.shape()[0]})
-    throw_shape_error(c, "boxes must be [n,4] and box_indices [n]");
+    c.throw_shape_error("boxes must be [n,4] and box_indices [n]");
   require_indices(c, 2);
   const Shape images = image_extents(a), frames = frame_extents(a, boxes.shape()[0]);
   return adjoint ? with_frames(c, frames, images) : with_frames(c, images, frames);
@@ -171,8 +171,8 @@ constexpr Op kCropAndResize = {
                          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
                            const auto& a = c.attrs<FrameAttrs>();
                            const Tensor dy = std::move(dys[0]).dense();
-                           if (c.needs(0)) dx[0] = crops_adjoint(a.linear(), dy, c.x[1], c.x[2]);
-                           if (c.needs(1) && a.method == Interpolation::bilinear)
+                           if (c.needs_gradient(0)) dx[0] = crops_adjoint(a.linear(), dy, c.x[1], c.x[2]);
+                           if (c.needs_gradient(1) && a.method == Interpolation::bilinear)
                              dx[1] = box_gradient(a, c.x[0], c.x[1], c.x[2], dy);
                          }),
 };
@@ -195,8 +195,8 @@ constexpr Op kCropAndResizeAdjoint = {
                                    [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
                                      const auto& a = c.attrs<FrameAttrs>();
                                      const Tensor v = std::move(dys[0]).dense();
-                                     if (c.needs(0)) dx[0] = crops(a, v, c.x[1], c.x[2]);
-                                     if (c.needs(1) && a.method == Interpolation::bilinear)
+                                     if (c.needs_gradient(0)) dx[0] = crops(a, v, c.x[1], c.x[2]);
+                                     if (c.needs_gradient(1) && a.method == Interpolation::bilinear)
                                        dx[1] = box_gradient(a, v, c.x[1], c.x[2], c.x[0]);
                                    })),
 };
@@ -243,16 +243,16 @@ constexpr const Op* crop_table[] = {&kCropAndResize, &kCropAndResizeAdjoint, &kP
                                     &kProjectiveTransformAdjoint};
 
 Tensor crops(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices) {
-  return kCropAndResize.with(a, x, boxes, indices);
+  return kCropAndResize(x, boxes, indices, a);
 }
 Tensor crops_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& boxes, const Tensor& indices) {
-  return kCropAndResizeAdjoint.with(a, dy, boxes, indices);
+  return kCropAndResizeAdjoint(dy, boxes, indices, a);
 }
 Tensor transformed(const FrameAttrs& a, const Tensor& x, const Tensor& transforms) {
-  return kProjectiveTransform.with(a, x, transforms);
+  return kProjectiveTransform(x, transforms, a);
 }
 Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& transforms) {
-  return kProjectiveTransformAdjoint.with(a, dy, transforms);
+  return kProjectiveTransformAdjoint(dy, transforms, a);
 }
 
 void require_batch(std::string_view name, const Tensor& x, HeightWidth size) {

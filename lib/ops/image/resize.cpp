@@ -23,7 +23,7 @@ Spec infer_resample(const Call& c) {
   Spec y = c.x[0].spec();
   const int at = y.shape.ndim() + axis;
   if (at < 0 || y.shape[at] != table->inputs)
-    throw_shape_error(c, fmt::format("axis {} must have extent {}", axis, table->inputs));
+    c.throw_shape_error(fmt::format("axis {} must have extent {}", axis, table->inputs));
   y.shape.set(at, table->outputs());
   return y;
 }
@@ -67,7 +67,7 @@ constexpr Op kResizeNearest = {
     .tensorflow = "ResizeNearestNeighbor",
     .args = {"x"},
     .infer = infer_resize,
-    .forward = {run_resize, Outputs::own},
+    .forward = {run_resize, Outputs::by_kernel},
     .rule = resize_rule(),
 };
 
@@ -77,7 +77,7 @@ constexpr Op kResizeBilinear = {
     .tensorflow = "ResizeBilinear",
     .args = {"x"},
     .infer = infer_resize,
-    .forward = {run_resize, Outputs::own},
+    .forward = {run_resize, Outputs::by_kernel},
     .rule = resize_rule(),
 };
 
@@ -87,7 +87,7 @@ constexpr Op kResizeBicubic = {
     .tensorflow = "ResizeBicubic",
     .args = {"x"},
     .infer = infer_resize,
-    .forward = {run_resize, Outputs::own},
+    .forward = {run_resize, Outputs::by_kernel},
     .rule = resize_rule(),
 };
 
@@ -99,7 +99,7 @@ constexpr Op kScaleAndTranslate = {
     .tensorflow = "ScaleAndTranslate",
     .args = {"x"},
     .infer = infer_resize,
-    .forward = {run_resize, Outputs::own},
+    .forward = {run_resize, Outputs::by_kernel},
     .rule = resize_rule(),
 };
 
@@ -119,7 +119,7 @@ HeightWidth extents_of(const Tensor& x) { return {x.shape()[x.ndim() - 3], x.sha
 // Builds no tables if x has no elements: its extents, and with them the tables, may be huge.
 template <class F> Tensor resize(const Op& op, const Tensor& x, HeightWidth size, const F& attrs) {
   require_size(op.name, x, size);
-  if (x.size()) return op.with(attrs(), x);
+  if (x.size()) return op(x, attrs());
   return without_elements(op, x, behind(front_of(x), {size.height, size.width}, channels_of(x)));
 }
 Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Align align) {
@@ -128,7 +128,7 @@ Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Alig
 
 }   // namespace
 
-Tensor resample(const ResampleAttrs& attrs, const Tensor& x) { return kResample.with(attrs, x); }
+Tensor resample(const ResampleAttrs& attrs, const Tensor& x) { return kResample(x, attrs); }
 
 Tensor resize_nearest(const Tensor& x, HeightWidth size, Align align) {
   return resize(kResizeNearest, nearest_table, x, size, align);

@@ -7,7 +7,7 @@ namespace tapedeck {
 /// Marks a kernel as accepting every dtype: it depends on the size of elements only, and the op's rule
 /// consists of ops.
 constexpr Kernel moves(Kernel k) {
-  k.takes = Takes::any;
+  k.dtypes = KernelDtypes::all;
   return k;
 }
 

@@ -34,8 +34,8 @@ Spec infer_expand_dims(const Call& c) {
   const Tensor& x = c.x[0];
   const unsigned mask = c.attrs<MaskAttrs>().mask;
   const int ndim = x.ndim() + std::popcount(mask);
-  if (ndim > Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
-  if (mask >> ndim) throw_shape_error(c, "an axis is out of range");
+  if (ndim > Shape::kMaxRank) c.throw_shape_error("more than 8 axes");
+  if (mask >> ndim) c.throw_shape_error("an axis is out of range");
   Shape shape;
   for (int d = 0, next = 0; d < ndim; ++d)
     shape.push_back(mask >> (ndim - 1 - d) & 1 ? 1 : x.shape()[next++]);
@@ -155,7 +155,7 @@ Tensor transposed(const Tensor& x, const TransposeAttrs& attrs);
 Tensor reversed(const Tensor& x, const MaskAttrs& axes);
 
 Spec infer_fill(const Call& c) {
-  if (c.x[0].ndim() != 0) throw_shape_error(c, "the value must be of rank 0");
+  if (c.x[0].ndim() != 0) c.throw_shape_error("the value must be of rank 0");
   return {c.x[0].dtype(), c.attrs<Shape>()};
 }
 
@@ -173,21 +173,24 @@ std::vector<Spec> infer_all(const Call& c) {
   return specs;
 }
 
-constexpr Rule kEachItself = accepting_none(kIdentityRule);
+constexpr Rule kEachItself = kIdentityRule.accepting_none();
 
 // Zeros, recorded as a function of x.
 Tensor no_change(const Tensor& x, const Shape& shape) { return piecewise_in(zeros(shape, x.dtype()), x); }
 
-constexpr Rule kPiecewiseRule = stacking_jvp(Rule::custom(
-    {.x = 0b10},
-    [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-      const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
-      if (c.needs(1)) dx[1] = no_change(x, behind_extra(dy, c.y[0].ndim(), x.shape()));
-      if (c.needs(0)) dx[0] = dy;
-    },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) {
-      dy[0] = dx[0].defined() ? dx[0] : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(), c.y[0].shape()));
-    }));
+constexpr Rule kPiecewiseRule =
+    Rule::custom(
+        {.x = 0b10},
+        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+          const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
+          if (c.needs_gradient(1)) dx[1] = no_change(x, behind_extra(dy, c.y[0].ndim(), x.shape()));
+          if (c.needs_gradient(0)) dx[0] = dy;
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] =
+              dx[0].defined() ? dx[0] : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(), c.y[0].shape()));
+        })
+        .stacking_jvp();
 
 constexpr Op kReshape = {
     .name = "reshape",
@@ -226,7 +229,7 @@ constexpr Op kTranspose = {
     .tensorflow = "Transpose",
     .args = {"x"},
     .infer = infer_transpose,
-    .forward = moves({run_transpose, Outputs::own}),
+    .forward = moves({run_transpose, Outputs::by_kernel}),
     .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); }),
 };
@@ -237,7 +240,7 @@ constexpr Op kReverse = {
     .tensorflow = "ReverseV2",
     .args = {"x"},
     .infer = same_as_first,
-    .forward = moves({run_reverse, Outputs::own}),
+    .forward = moves({run_reverse, Outputs::by_kernel}),
     .rule = Rule::linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); }),
 };
 
@@ -250,7 +253,7 @@ constexpr Op kBroadcastTo = {
     .forward = moves({[](const Call& c, std::span<Tensor> y) {
                         take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
                       },
-                      Outputs::own}),
+                      Outputs::by_kernel}),
     .rule = broadcasting(Rule::linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
 };
 
@@ -266,7 +269,7 @@ constexpr Op kTile = {
                                       filled_in_front(c.attrs<TileAttrs>().reps, c.x[0].ndim(), 1)),
                        y[0]);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
 };
 
@@ -319,7 +322,7 @@ constexpr Op kOnesLike = {
     .infer = same_as_first,
     .forward =
         moves({[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
-               Outputs::own}),
+               Outputs::by_kernel}),
     .rule = Rule::none(),
 };
 
@@ -341,7 +344,7 @@ constexpr Op kFill = {
     .infer = infer_fill,
     .forward = moves(
         {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]); },
-         Outputs::own}),
+         Outputs::by_kernel}),
     .rule = broadcasting(Rule::linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
 };
 
@@ -355,7 +358,7 @@ constexpr Op kIdentityN = {
                         for (int i = 0; i < c.x.size(); ++i)
                           share_with(y[static_cast<std::size_t>(i)], c.x[i]);
                       },
-                      Outputs::own}),
+                      Outputs::by_kernel}),
     .rule = kEachItself,
 };
 
@@ -364,12 +367,12 @@ constexpr const Op* array_table[] = {&kReshape,     &kExpandDims, &kSqueeze,    
                                      &kZerosLike,   &kOnesLike,   &kStopGradient, &kFill,      &kIdentityN};
 
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) {
-  return kReshape.with(ReshapeAttrs{axes, shape}, x);
+  return kReshape(x, ReshapeAttrs{axes, shape});
 }
-Tensor expanded(const Tensor& x, const MaskAttrs& axes) { return kExpandDims.with(axes, x); }
-Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return kSqueeze.with(axes, x); }
-Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) { return kTranspose.with(attrs, x); }
-Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return kReverse.with(axes, x); }
+Tensor expanded(const Tensor& x, const MaskAttrs& axes) { return kExpandDims(x, axes); }
+Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return kSqueeze(x, axes); }
+Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) { return kTranspose(x, attrs); }
+Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return kReverse(x, axes); }
 
 }   // namespace
 
@@ -424,32 +427,32 @@ Tensor transpose(const Tensor& x, const Axes& perm) {
 }
 
 Tensor reverse(const Tensor& x, const Axes& axes) { return reversed(x, {mask_of(kReverse, axes, x.ndim())}); }
-Tensor broadcast_to(const Tensor& x, const Shape& shape) { return kBroadcastTo.with(shape, x); }
+Tensor broadcast_to(const Tensor& x, const Shape& shape) { return kBroadcastTo(x, shape); }
 
 Tensor tile(const Tensor& x, Ints counts) {
   const Shape reps(counts.span());
-  if (reps.ndim() <= x.ndim()) return kTile.with(TileAttrs{reps}, x);
-  return kTile.with(TileAttrs{reps}, reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)));
+  if (reps.ndim() <= x.ndim()) return kTile(x, TileAttrs{reps});
+  return kTile(reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)), TileAttrs{reps});
 }
 
 Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
-  return kOneHot.with(OneHotAttrs{depth, dtype}, indices);
+  return kOneHot(indices, OneHotAttrs{depth, dtype});
 }
 Tensor piecewise_in(const Tensor& p, const Tensor& x) {
-  return tracked(x) ? kPiecewise.execute({std::array{&p, &x}.data(), 2}) : p;
+  return tracked(x) ? kPiecewise({std::array{&p, &x}.data(), 2}) : p;
 }
 Tensor zero_in(const Tensor& x) { return piecewise_in(zeros(x.shape(), x.dtype()), x); }
-Tensor identity(const Tensor& x) { return kIdentity.execute({std::array{&x}.data(), 1}); }
-Tensor stop_gradient(const Tensor& x) { return kStopGradient.execute({std::array{&x}.data(), 1}); }
-Tensor zeros_like(const Tensor& x) { return kZerosLike.execute({std::array{&x}.data(), 1}); }
-Tensor ones_like(const Tensor& x) { return kOnesLike.execute({std::array{&x}.data(), 1}); }
+Tensor identity(const Tensor& x) { return kIdentity(x); }
+Tensor stop_gradient(const Tensor& x) { return kStopGradient(x); }
+Tensor zeros_like(const Tensor& x) { return kZerosLike(x); }
+Tensor ones_like(const Tensor& x) { return kOnesLike(x); }
 
 std::vector<Tensor> identity_n(std::span<const Tensor> x) {
   if (x.empty()) return {};
   return kIdentityN.run(x);
 }
 
-Tensor fill(const Shape& shape, const Tensor& value) { return kFill.with(shape, value); }
+Tensor fill(const Shape& shape, const Tensor& value) { return kFill(value, shape); }
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   const int ndim = static_cast<int>(x.size());

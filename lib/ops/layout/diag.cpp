@@ -32,7 +32,7 @@ Spec infer_matrix(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
   const Shape from = packed(d);
   require_axes(c, from.ndim());
-  if (from.ndim() == 1 && c.x[0].ndim() == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  if (from.ndim() == 1 && c.x[0].ndim() == Shape::kMaxRank) c.throw_shape_error("more than 8 axes");
   return replaced_last(c, from, {d.rows, d.columns});
 }
 
@@ -49,7 +49,7 @@ void run_diagonals(const Call& c, std::span<Tensor> y) {
 Spec infer_set(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
   const Shape expected = replaced_last(c, {d.rows, d.columns}, packed(d)).shape;
-  if (c.x[1].shape() != expected) throw_shape_error(c, fmt::format("diagonal must be {}", expected));
+  if (c.x[1].shape() != expected) c.throw_shape_error(fmt::format("diagonal must be {}", expected));
   require_one_dtype(c);
   return c.x[0].spec();
 }
@@ -70,7 +70,7 @@ Shape last_axes(const Tensor& x, int n) { return Shape(x.shape().dims().last(sta
 Spec infer_diag(const Call& c) {
   const int axes = c.attrs<AxesAttrs>().axes;
   require_axes(c, axes);
-  if (c.x[0].ndim() + axes > Shape::kMaxRank) throw_shape_error(c, "the result has more than 8 axes");
+  if (c.x[0].ndim() + axes > Shape::kMaxRank) c.throw_shape_error("the result has more than 8 axes");
   Shape shape = c.x[0].shape();
   for (const std::int64_t n : last_axes(c.x[0], axes))
     shape.push_back(n);
@@ -84,7 +84,7 @@ Spec infer_diag_part(const Call& c) {
   const Shape last = last_axes(x, axes),
               first(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - axes)));
   if (Shape(first.dims().last(static_cast<std::size_t>(axes))) != last)
-    throw_shape_error(c, "the two halves of the axes must have equal extents");
+    c.throw_shape_error("the two halves of the axes must have equal extents");
   return {x.dtype(), first};
 }
 
@@ -94,7 +94,7 @@ Spec infer_trace(const Call& c) {
 }
 
 Spec infer_band(const Call& c) {
-  if (c.x[0].ndim() < 2) throw_shape_error(c, "takes matrices");
+  if (c.x[0].ndim() < 2) c.throw_shape_error("takes matrices");
   return c.x[0].spec();
 }
 
@@ -158,15 +158,15 @@ constexpr Op kMatrixSetDiag = {
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();
           const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
-          if (c.needs(0))
-            dx[0] = c.op.with(DiagonalAttrs{d, 0}, dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()));
-          if (c.needs(1)) dx[1] = part(dy, d);
+          if (c.needs_gradient(0))
+            dx[0] = c.op(dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()), DiagonalAttrs{d, 0});
+          if (c.needs_gradient(1)) dx[1] = part(dy, d);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const auto tangent = [&](int i) {
             return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
           };
-          dy[0] = c.op.with(c.attrs<DiagonalAttrs>(), tangent(0), tangent(1));
+          dy[0] = c.op(tangent(0), tangent(1), c.attrs<DiagonalAttrs>());
         }),
 };
 
@@ -206,7 +206,7 @@ constexpr Op kTrace = {
     .forward = {[](const Call& c, std::span<Tensor> y) {
                   y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const kernels::DiagonalRows d = main_diagonal(c.x[0]);
       return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
@@ -229,14 +229,14 @@ constexpr const Op* diag_table[] = {&kMatrixDiagPart, &kMatrixDiag, &kMatrixSetD
                                     &kDiagPart,       &kTrace,      &kBandPart};
 
 Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
-  return kMatrixDiagPart.with(DiagonalAttrs{d, padding}, x);
+  return kMatrixDiagPart(x, DiagonalAttrs{d, padding});
 }
 Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
-  return kMatrixDiag.with(DiagonalAttrs{d, padding}, x);
+  return kMatrixDiag(x, DiagonalAttrs{d, padding});
 }
-Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return kDiag.with(attrs, x); }
-Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) { return kDiagPart.with(attrs, x); }
-Tensor band(const Tensor& x, const BandAttrs& attrs) { return kBandPart.with(attrs, x); }
+Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return kDiag(x, attrs); }
+Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) { return kDiagPart(x, attrs); }
+Tensor band(const Tensor& x, const BandAttrs& attrs) { return kBandPart(x, attrs); }
 
 void require_diagonals(std::string_view op, Diagonals k) {
   if (k.low > k.high)
@@ -282,7 +282,7 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
 }
 
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, DiagonalAlign align) {
-  return kMatrixSetDiag.with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
+  return kMatrixSetDiag(x, diagonal, DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0});
 }
 
 Tensor diag(const Tensor& x) { return spread(x, {x.ndim()}); }
@@ -296,7 +296,7 @@ Tensor diag_part(const Tensor& x) {
 Tensor diagonal(const Tensor& x) {
   return part(x, diagonals_of("diagonal", x, 0, DiagonalAlign::right_left), 0);
 }
-Tensor trace(const Tensor& x) { return kTrace.execute({std::array{&x}.data(), 1}); }
+Tensor trace(const Tensor& x) { return kTrace(x); }
 
 Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) {
   return band(x, {lower < 0 ? -kAllDiagonals : -lower, upper < 0 ? kAllDiagonals : upper});

@@ -6,7 +6,7 @@
 namespace tapedeck {
 
 inline constexpr Kernel kShare = {[](const Call& c, std::span<Tensor> y) { share_with(y[0], c.x[0]); },
-                                  Outputs::own, Takes::any};
+                                  Outputs::by_kernel, KernelDtypes::all};
 
 inline constexpr Rule kIdentityRule = [] {
   Rule rule = Rule::custom(

@@ -23,7 +23,7 @@ Shape chosen(const Tensor& indices, int batch) {
 void require_batch(const Call& c, const Shape& indexed, int front, int batch) {
   for (int d = 0; d < batch; ++d)
     if (d >= c.x[1].ndim() || c.x[1].shape()[d] != indexed[front + d])
-      throw_shape_error(c, fmt::format("the first {} axes differ", batch));
+      c.throw_shape_error(fmt::format("the first {} axes differ", batch));
 }
 
 Spec infer_gather(const Call& c) {
@@ -39,16 +39,16 @@ Spec infer_scatter_add(const Call& c) {
   require_indices(c, 1);
   const Tensor &x = c.x[0], &indices = c.x[1];
   const auto& [shape, axis, batch] = c.attrs<ScatterAttrs>();
-  if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
-  if (indices.ndim() < batch) throw_shape_error(c, fmt::format("the first {} axes differ", batch));
+  if (x.dtype() == DType::boolean) c.throw_dtype_error("bool cannot be added");
+  if (indices.ndim() < batch) c.throw_shape_error(fmt::format("the first {} axes differ", batch));
   const Shape along = chosen(indices, batch);
   const int front = x.ndim() - (shape.ndim() - 1 + along.ndim());
-  if (front < 0) throw_shape_error(c, fmt::format("x has too few axes for shape {}", shape));
+  if (front < 0) c.throw_shape_error(fmt::format("x has too few axes for shape {}", shape));
   const int at = front + shape.ndim() + axis;
   const Shape result = replaced(x.shape(), at, along.ndim(), Shape{shape[shape.ndim() + axis]});
   if (Shape(result.dims().last(static_cast<std::size_t>(shape.ndim()))) != shape ||
       replaced(result, at, 1, along) != x.shape())
-    throw_shape_error(c, fmt::format("x does not fit shape {} along axis {}", shape, shape.ndim() + axis));
+    c.throw_shape_error(fmt::format("x does not fit shape {} along axis {}", shape, shape.ndim() + axis));
   require_batch(c, result, front, batch);
   return {x.dtype(), result};
 }
@@ -89,10 +89,10 @@ Spec infer_scatter_nd(const Call& c) {
   const Tensor& x = c.x[0];
   const Shape& shape = c.attrs<ScatterNdAttrs>().shape;
   require_nd_indices(c, shape.ndim());
-  if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
+  if (x.dtype() == DType::boolean) c.throw_dtype_error("bool cannot be added");
   const Shape last = replaced(shape, 0, depth_of(c), entries_of(c));
   if (x.ndim() < last.ndim() || behind_extra(x, last.ndim(), last) != x.shape())
-    throw_shape_error(c, fmt::format("updates must be {} for shape {}", last, shape));
+    c.throw_shape_error(fmt::format("updates must be {} for shape {}", last, shape));
   return {x.dtype(), behind_extra(x, last.ndim(), shape)};
 }
 
@@ -167,7 +167,7 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
   if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) {
     const Shape shape(x.shape().dims().last(static_cast<std::size_t>(batch ? axes : x.ndim())));
-    return kScatterAdd.with(ScatterAttrs{shape, axis, batch}, dy, indices);
+    return kScatterAdd(dy, indices, ScatterAttrs{shape, axis, batch});
   }
   return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})),
                        reshape(indices, {indices.size()}), x.shape()};
@@ -175,7 +175,7 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
 
 Gradient scatter_add_vjp(const Call& c, const Tensor& dy) {
   const auto& [shape, axis, batch] = c.attrs<ScatterAttrs>();
-  return kGather.with(GatherAttrs{axis, batch, shape.ndim()}, dy, c.x[1]);
+  return kGather(dy, c.x[1], GatherAttrs{axis, batch, shape.ndim()});
 }
 
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
@@ -190,7 +190,7 @@ Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) {
 }   // namespace
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
-  return kGather.with(GatherAttrs{checked_axis(kGather, axis, x.ndim()) - x.ndim()}, x, indices);
+  return kGather(x, indices, GatherAttrs{checked_axis(kGather, axis, x.ndim()) - x.ndim()});
 }
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) {
@@ -200,7 +200,7 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) 
         "gather: batch_dims is {}; batch axes must precede axis {} and be axes of indices: x is {}, indices "
         "is {}",
         batch_dims, at, x.spec(), indices.spec());
-  return kGather.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
+  return kGather(x, indices, GatherAttrs{at - x.ndim(), batch_dims, x.ndim()});
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
@@ -210,14 +210,14 @@ Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, i
         "scatter_add: x must have the axes of shape with axis {} replaced by those of indices: x is {}, "
         "indices is {}, shape is {}",
         axis, x.spec(), indices.spec(), shape);
-  return kScatterAdd.with(attrs, x, indices);
+  return kScatterAdd(x, indices, attrs);
 }
 
 Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes) {
-  return kGatherNd.with(GatherNdAttrs{axes}, x, indices);
+  return kGatherNd(x, indices, GatherNdAttrs{axes});
 }
 Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape) {
-  return kScatterNd.with(ScatterNdAttrs{shape}, updates, indices);
+  return kScatterNd(updates, indices, ScatterNdAttrs{shape});
 }
 Tensor gather_nd(const Tensor& x, const Tensor& indices) { return gather_positions(x, indices, x.ndim()); }
 

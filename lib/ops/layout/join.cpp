@@ -25,14 +25,14 @@ Spec infer_concat(const Call& c) {
   Shape shape = first.shape();
   for (int i = 1; i < c.x.size(); ++i) {
     const Tensor& x = c.x[i];
-    if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
+    if (x.dtype() != first.dtype()) c.throw_dtype_error("dtypes differ");
     Shape like_first = x.shape();
     if (x.ndim() == first.ndim()) like_first.set(axis, first.shape()[axis]);
     if (like_first != first.shape())
-      throw_shape_error(c, fmt::format("shapes must match except along axis {}", axis));
+      c.throw_shape_error(fmt::format("shapes must match except along axis {}", axis));
     std::int64_t extent;
     if (__builtin_add_overflow(shape[axis], x.shape()[axis], &extent))
-      throw_shape_error(c, "too many elements");
+      c.throw_shape_error("too many elements");
     shape.set(axis, extent);
   }
   return {first.dtype(), shape};
@@ -42,7 +42,7 @@ Spec infer_stack(const Call& c) {
   const Spec one = all_alike(c);
   require_axes(c, -1 - c.attrs<AxisAttrs>().axis);
   const int ndim = one.shape.ndim(), axis = ndim + 1 + c.attrs<AxisAttrs>().axis;
-  if (ndim == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  if (ndim == Shape::kMaxRank) c.throw_shape_error("more than 8 axes");
   Shape shape;
   for (int d = 0; d <= ndim; ++d)
     shape.push_back(d == axis ? c.x.size() : one.shape[d < axis ? d : d - 1]);
@@ -97,8 +97,8 @@ std::vector<Spec> infer_split(const Call& c) {
   for (const std::int64_t n : sizes)
     fits &= n >= 0 && !__builtin_add_overflow(sum, n, &sum);
   if (!fits || sum != c.x[0].shape()[c.x[0].ndim() + axis])
-    throw_shape_error(c, fmt::format("the sizes do not add up to axis {}: sizes are [{}]",
-                                     c.x[0].ndim() + axis, fmt::join(sizes, ",")));
+    c.throw_shape_error(fmt::format("the sizes do not add up to axis {}: sizes are [{}]",
+                                    c.x[0].ndim() + axis, fmt::join(sizes, ",")));
   std::vector<Spec> parts(sizes.size(), c.x[0].spec());
   for (std::size_t k = 0; k < sizes.size(); ++k)
     parts[k].shape.set(c.x[0].ndim() + axis, sizes[k]);
@@ -164,7 +164,7 @@ void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
     parts.push_back(dx[i].defined()
                         ? dx[i]
                         : zeros(behind_extra(dx[some], c.x[some].ndim(), c.x[i].shape()), c.x[i].dtype()));
-  dy[0] = c.op.execute(parts, c.raw_attrs);
+  dy[0] = c.op(parts, c.raw_attrs);
 }
 
 // The jvp of split and unstack.
@@ -179,7 +179,7 @@ constexpr Op kConcat = {
     .args = {"a", "b"},
     .infer = infer_concat,
     .forward = moves(run_join),
-    .rule = stacking_jvp(Rule::custom({}, concat_vjp, join_jvp)),
+    .rule = Rule::custom({}, concat_vjp, join_jvp).stacking_jvp(),
     .meaning = Meaning::rearrange,
 };
 
@@ -190,7 +190,7 @@ constexpr Op kStack = {
     .args = {"a", "b"},
     .infer = infer_stack,
     .forward = moves(run_join),
-    .rule = stacking_jvp(Rule::custom({}, stack_vjp, join_jvp)),
+    .rule = Rule::custom({}, stack_vjp, join_jvp).stacking_jvp(),
     .meaning = Meaning::rearrange,
 };
 
@@ -202,8 +202,8 @@ constexpr Op kSplit = {
     .infer = infer_split,
     .forward =
         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
-               Outputs::own}),
-    .rule = accepting_none(stacking_jvp(Rule::custom({}, split_vjp, cut_jvp))),
+               Outputs::by_kernel}),
+    .rule = Rule::custom({}, split_vjp, cut_jvp).stacking_jvp().accepting_none(),
 };
 
 constexpr Op kUnstack = {
@@ -214,8 +214,8 @@ constexpr Op kUnstack = {
     .infer = infer_unstack,
     .forward =
         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
-               Outputs::own}),
-    .rule = accepting_none(stacking_jvp(Rule::custom({}, unstack_vjp, cut_jvp))),
+               Outputs::by_kernel}),
+    .rule = Rule::custom({}, unstack_vjp, cut_jvp).stacking_jvp().accepting_none(),
 };
 
 constexpr const Op* join_table[] = {&kConcat, &kStack, &kSplit, &kUnstack};
@@ -224,7 +224,7 @@ constexpr const Op* join_table[] = {&kConcat, &kStack, &kSplit, &kUnstack};
 int only_wanted(const Call& c) {
   int found = -1;
   for (int i = 0; i < c.x.size(); ++i)
-    if (c.needs(i) && std::exchange(found, i) >= 0) return -1;
+    if (c.needs_gradient(i) && std::exchange(found, i) >= 0) return -1;
   return found;
 }
 
@@ -289,7 +289,7 @@ void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, s
     }
   }
   const Tensor whole =
-      parts.size() == 1 && shape(first).ndim() == ndim ? parts[0] : join.execute(parts, AxisAttrs{axis});
+      parts.size() == 1 && shape(first).ndim() == ndim ? parts[0] : join(parts, AxisAttrs{axis});
   PadAttrs padding;
   for (int d = axis; d < 0; ++d)
     padding.before.push_back(0), padding.after.push_back(0);
@@ -316,11 +316,11 @@ Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
     mixed |= t.dtype() != x.front().dtype();
     dtype = promote(dtype, t.dtype());
   }
-  if (!mixed) return op.execute(x, AxisAttrs{axis});
+  if (!mixed) return op(x, AxisAttrs{axis});
   std::vector<Tensor> parts;
   for (const Tensor& t : x)
     parts.push_back(t.dtype() == dtype ? t : astype(t, dtype));
-  return op.execute(parts, AxisAttrs{axis});
+  return op(parts, AxisAttrs{axis});
 }
 
 }   // namespace

@@ -56,21 +56,22 @@ constexpr Op kPad = {
     .args = {"x"},
     .infer = infer_pad,
     .forward = moves(run_pad),
-    .rule = stacking_jvp(Rule::custom(
-        {},
-        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
-        })),
+    .rule = Rule::custom(
+                {},
+                [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                  dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
+                })
+                .stacking_jvp(),
 };
 
 constexpr const Op* pad_table[] = {&kPad};
 
 }   // namespace
 
-Tensor padded(const Tensor& x, const PadAttrs& padding) { return kPad.with(padding, x); }
+Tensor padded(const Tensor& x, const PadAttrs& padding) { return kPad(x, padding); }
 
 Tensor pad(const Tensor& x, Ints before, Ints after, double value) {
   const PadAttrs padding = {Shape(before.span()), Shape(after.span()), value};

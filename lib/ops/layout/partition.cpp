@@ -29,7 +29,7 @@ int marked_axes(const Call& c, const Tensor& x, const Tensor& marks, int rest, s
   if (rest < 0 || front < 0 ||
       Shape(x.shape().dims().subspan(static_cast<std::size_t>(front), static_cast<std::size_t>(axes))) !=
           marks.shape())
-    throw_shape_error(c, fmt::format("{} must have the shape of the first axes of x", name));
+    c.throw_shape_error(fmt::format("{} must have the shape of the first axes of x", name));
   return front;
 }
 
@@ -43,13 +43,13 @@ Tensor in_their_places(const Tensor& dy, const Tensor& numbers, int rest, int ax
 
 void require_mask(const Call& c) {
   const Tensor& mask = c.x[1];
-  if (mask.dtype() != DType::boolean) throw_dtype_error(c, "mask must be bool");
+  if (mask.dtype() != DType::boolean) c.throw_dtype_error("mask must be bool");
 }
 
 Spec infer_mask(const Call& c) {
   const Tensor &x = c.x[0], &mask = c.x[1];
   require_mask(c);
-  if (mask.ndim() == 0) throw_shape_error(c, "mask must have the shape of the first axes of x");
+  if (mask.ndim() == 0) c.throw_shape_error("mask must have the shape of the first axes of x");
   const int front = marked_axes(c, x, mask, rest_of(c), "mask");
   return {x.dtype(), replaced(x.shape(), front, mask.ndim(), {kernels::count_nonzero(mask)})};
 }
@@ -60,7 +60,7 @@ Spec infer_put(const Call& c) {
   require_axes(c, rest_of(c) + 1);
   const int front = x.ndim() - rest_of(c) - 1;
   if (x.shape()[front] != kernels::count_nonzero(mask))
-    throw_shape_error(c, "x must have a row for each true element of mask");
+    c.throw_shape_error("x must have a row for each true element of mask");
   return {x.dtype(), replaced(x.shape(), front, 1, mask.shape())};
 }
 
@@ -164,11 +164,11 @@ Spec infer_stitch(const Call& c) {
     if (!holds_indices(indices))
       throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name,
                               indices.spec());
-    if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
+    if (x.dtype() != first.dtype()) c.throw_dtype_error("dtypes differ");
     front = marked_axes(c, x, indices, rest, "indices");
     const Shape others = replaced(x.shape(), front, indices.ndim(), {0});
     if (m == 0) last = others;
-    if (others != last) throw_shape_error(c, "rows differ");
+    if (others != last) c.throw_shape_error("rows differ");
   }
   return {first.dtype(), replaced(last, front, 1, {places_named(c)})};
 }
@@ -208,7 +208,7 @@ void stitch_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
     indices.push_back(indices_of(c, m));
   const std::vector<Tensor> places = stitch_places(indices, c.y[0].shape()[c.y[0].ndim() - 1 - rest]);
   for (int m = 0; m < pairs_of(c); ++m)
-    if (c.needs(2 * m + 1))
+    if (c.needs_gradient(2 * m + 1))
       dx[static_cast<std::size_t>(2 * m + 1)] = in_their_places(
           dy, places[static_cast<std::size_t>(m)], rest, indices_of(c, m).ndim(), rows_of(c, m).shape());
 }
@@ -220,7 +220,7 @@ void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
     x.push_back(dx[2 * m + 1].defined() ? dx[2 * m + 1]
                                         : zeros(rows_of(c, m).shape(), rows_of(c, m).dtype()));
   }
-  dy[0] = c.op.execute(x, c.raw_attrs);
+  dy[0] = c.op(x, c.raw_attrs);
 }
 
 constexpr Op kBooleanMask = {
@@ -297,17 +297,13 @@ constexpr const Op* partition_table[] = {&kBooleanMask,     &kBooleanPut,   &kDy
                                          &kPartitionPlaces, &kStitchPlaces, &kDynamicStitch};
 
 Tensor partition_places(const Tensor& partitions, int count) {
-  return kPartitionPlaces.with(CountOfPartsAttrs{count}, partitions);
+  return kPartitionPlaces(partitions, CountOfPartsAttrs{count});
 }
 std::vector<Tensor> stitch_places(std::span<const Tensor> indices, std::int64_t places) {
   return kStitchPlaces.run(indices, PlacesAttrs{places});
 }
-Tensor masked(const Tensor& x, const Tensor& mask, int rest) {
-  return kBooleanMask.with(RowAttrs{rest}, x, mask);
-}
-Tensor put(const Tensor& x, const Tensor& mask, int rest) {
-  return kBooleanPut.with(RowAttrs{rest}, x, mask);
-}
+Tensor masked(const Tensor& x, const Tensor& mask, int rest) { return kBooleanMask(x, mask, RowAttrs{rest}); }
+Tensor put(const Tensor& x, const Tensor& mask, int rest) { return kBooleanPut(x, mask, RowAttrs{rest}); }
 
 }   // namespace
 
@@ -325,7 +321,7 @@ Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x
   std::vector<Tensor> pairs;
   for (std::size_t m = 0; m < x.size(); ++m)
     pairs.insert(pairs.end(), {indices[m], x[m]});
-  return kDynamicStitch.execute(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
+  return kDynamicStitch(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
 }
 
 std::span<const Op* const> partition_ops() { return partition_table; }

@@ -20,9 +20,9 @@ Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
 void require_nd_indices(const Call& c, int axes) {
   require_indices(c, 1);
   const Shape& indices = c.x[1].shape();
-  if (indices.ndim() == 0) throw_shape_error(c, "indices need an axis of coordinates");
+  if (indices.ndim() == 0) c.throw_shape_error("indices need an axis of coordinates");
   if (const std::int64_t depth = indices[indices.ndim() - 1]; depth > axes)
-    throw_shape_error(c, fmt::format("{} coordinates for {} axes", depth, axes));
+    c.throw_shape_error(fmt::format("{} coordinates for {} axes", depth, axes));
 }
 
 Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec) {

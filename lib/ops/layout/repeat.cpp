@@ -86,7 +86,7 @@ Spec infer_sequence(const Call& c) {
     throw_error<ShapeError>("reverse_sequence: axis {} is both the sequence axis and the batch axis",
                             x.ndim() + batch);
   if (lengths.ndim() != 1 || lengths.shape()[0] != x.shape()[x.ndim() + batch])
-    throw_shape_error(c, fmt::format("there must be a length for each entry of axis {}", x.ndim() + batch));
+    c.throw_shape_error(fmt::format("there must be a length for each entry of axis {}", x.ndim() + batch));
   return x.spec();
 }
 
@@ -109,7 +109,7 @@ Spec infer_roll(const Call& c) {
   const auto& [axis, by] = c.attrs<RollAttrs>();
   require_axes(c, -axis);
   if (by < 0 || by >= c.x[0].shape()[c.x[0].ndim() + axis])
-    throw_shape_error(c, fmt::format("the axis has no entry {}", by));
+    c.throw_shape_error(fmt::format("the axis has no entry {}", by));
   return c.x[0].spec();
 }
 
@@ -142,7 +142,7 @@ constexpr Op kRepeat = {
     .doc = "Each entry of x along an axis repeated several times in succession.",
     .args = {"x"},
     .infer = infer_repeat,
-    .forward = moves({run_repeat, Outputs::own}),
+    .forward = moves({run_repeat, Outputs::by_kernel}),
     .rule = Rule::linear([](const Call& c, const Tensor& dy) { return sum_of_repeats(c, dy); }),
 };
 
@@ -164,10 +164,10 @@ constexpr Op kReverseSequence = {
 constexpr const Op* repeat_table[] = {&kRoll, &kRepeat, &kReverseSequence};
 
 Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) {
-  return kReverseSequence.with(axes, x, lengths);
+  return kReverseSequence(x, lengths, axes);
 }
 
-Tensor rolled(const Tensor& x, const RollAttrs& a) { return kRoll.with(a, x); }
+Tensor rolled(const Tensor& x, const RollAttrs& a) { return kRoll(x, a); }
 
 // The given axes, counted from 0.
 std::vector<int> axes_to_roll(const Tensor& x, const Axes& axes) {
@@ -201,14 +201,14 @@ Tensor roll(const Tensor& x, Ints shifts, const Axes& axes) {
 }
 
 Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
-  return kRepeat.with(RepeatAttrs{checked_axis(kRepeat, axis, x.ndim()) - x.ndim(), count, {}}, x);
+  return kRepeat(x, RepeatAttrs{checked_axis(kRepeat, axis, x.ndim()) - x.ndim(), count, {}});
 }
 
 Tensor repeat(const Tensor& x, Ints counts, int axis) {
   const int at = checked_axis(kRepeat, axis, x.ndim());
   if (counts.empty() && x.shape()[at])
     throw_error<ShapeError>("repeat: 0 counts for axis {} of x, {}", at, x.spec());
-  return kRepeat.with(RepeatAttrs{at - x.ndim(), 0, {counts.begin(), counts.end()}}, x);
+  return kRepeat(x, RepeatAttrs{at - x.ndim(), 0, {counts.begin(), counts.end()}});
 }
 
 Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis) {

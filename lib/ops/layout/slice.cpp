@@ -62,7 +62,7 @@ void run_strided_pad(const Call& c, std::span<Tensor> y) {
 Spec infer_strided_update(const Call& c) {
   const Spec updates = replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
   require_one_dtype(c);
-  if (c.x[1].shape() != updates.shape) throw_shape_error(c, fmt::format("updates must be {}", updates.shape));
+  if (c.x[1].shape() != updates.shape) c.throw_shape_error(fmt::format("updates must be {}", updates.shape));
   return c.x[0].spec();
 }
 
@@ -73,7 +73,7 @@ void run_strided_update(const Call& c, std::span<Tensor> y) {
 }
 
 Spec infer_strided_add(const Call& c) {
-  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "takes numbers");
+  if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("takes numbers");
   return infer_strided_update(c);
 }
 
@@ -114,7 +114,7 @@ constexpr Op kSlice = {
     .tensorflow = "Slice",
     .args = {"x"},
     .infer = infer_slice,
-    .forward = moves({run_slice, Outputs::own}),
+    .forward = moves({run_slice, Outputs::by_kernel}),
     .rule = of_part(
         [](const Call& c, const Tensor& dy) {
           return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()));
@@ -134,7 +134,7 @@ constexpr Op kStridedSlice = {
     .forward = moves({[](const Call& c, std::span<Tensor> y) {
                         take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]);
                       },
-                      Outputs::own}),
+                      Outputs::by_kernel}),
     .rule =
         of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); },
                 [](const Call& c) { return c.attrs<StridedAttrs>(); }),
@@ -167,15 +167,15 @@ constexpr Op kStridedSliceUpdate = {
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = std::move(dys[0]).dense();
           const StridedAttrs& part = c.attrs<StridedAttrs>();
-          if (c.needs(0))
-            dx[0] = c.op.with(part, dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()));
-          if (c.needs(1)) dx[1] = strided_part_of(dy, part);
+          if (c.needs_gradient(0))
+            dx[0] = c.op(dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()), part);
+          if (c.needs_gradient(1)) dx[1] = strided_part_of(dy, part);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const auto tangent = [&](int i) {
             return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
           };
-          dy[0] = c.op.with(c.attrs<StridedAttrs>(), tangent(0), tangent(1));
+          dy[0] = c.op(tangent(0), tangent(1), c.attrs<StridedAttrs>());
         }),
     .meaning = Meaning::rearrange,
 };
@@ -188,30 +188,31 @@ constexpr Op kStridedSliceAdd = {
     .args = {"x", "updates"},
     .infer = infer_strided_add,
     .forward = {run_strided_add, Outputs::may_overwrite},
-    .rule = stacking_jvp(Rule::custom(
-        {},
-        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-          const Tensor dy = std::move(dys[0]).dense();
-          if (c.needs(0)) dx[0] = dy;
-          if (c.needs(1)) dx[1] = strided_part_of(dy, c.attrs<StridedAttrs>());
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          const StridedAttrs& part = c.attrs<StridedAttrs>();
-          if (!dx[1].defined())
-            dy[0] = dx[0];
-          else
-            dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
-        })),
+    .rule = Rule::custom(
+                {},
+                [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                  const Tensor dy = std::move(dys[0]).dense();
+                  if (c.needs_gradient(0)) dx[0] = dy;
+                  if (c.needs_gradient(1)) dx[1] = strided_part_of(dy, c.attrs<StridedAttrs>());
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  const StridedAttrs& part = c.attrs<StridedAttrs>();
+                  if (!dx[1].defined())
+                    dy[0] = dx[0];
+                  else
+                    dy[0] = dx[0].defined() ? c.op(dx[0], dx[1], part) : strided_padded(dx[1], part);
+                })
+                .stacking_jvp(),
     .meaning = Meaning::add_part,
 };
 
 constexpr const Op* slice_table[] = {&kSlice, &kStridedSlice, &kStridedPad, &kStridedSliceUpdate,
                                      &kStridedSliceAdd};
 
-Tensor strided_padded(const Tensor& x, const StridedAttrs& part) { return kStridedPad.with(part, x); }
+Tensor strided_padded(const Tensor& x, const StridedAttrs& part) { return kStridedPad(x, part); }
 Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& updates) {
   const Tensor* refs[] = {&x, &updates};
-  return kStridedSliceAdd.execute({refs, 2}, Attrs(part), 1);
+  return kStridedSliceAdd({refs, 2}, Attrs(part), 1);
 }
 
 // Converts slices to the part that they select, axis by axis.
@@ -303,8 +304,8 @@ Tensor bracketed(const Tensor& x, const Tensor& at) {
 
 }   // namespace
 
-Tensor part_of(const Tensor& x, const SliceAttrs& part) { return kSlice.with(part, x); }
-Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) { return kStridedSlice.with(part, x); }
+Tensor part_of(const Tensor& x, const SliceAttrs& part) { return kSlice(x, part); }
+Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) { return kStridedSlice(x, part); }
 
 void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
   if (a.ndim() != x.ndim() || b.ndim() != x.ndim())
@@ -333,7 +334,7 @@ Tensor Variable::operator[](const Slice& at) const { return bracketed(value(), {
 Tensor Variable::operator[](const Tensor& at) const { return bracketed(value(), at); }
 
 Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
-  return kStridedSliceUpdate.with(part_for("strided_slice_update", x, slices), x, updates);
+  return kStridedSliceUpdate(x, updates, part_for("strided_slice_update", x, slices));
 }
 
 std::span<const Op* const> slice_ops() { return slice_table; }

@@ -26,7 +26,7 @@ template <class F> Spec with_space(const Call& c, std::int64_t batch, const F& f
 std::int64_t batch_of(const Call& c) {
   const Tensor& x = c.x[0];
   const int ndim = c.attrs<BlockAttrs>().ndim;
-  if (x.ndim() < ndim) throw_shape_error(c, fmt::format("x needs rank {} or more", ndim));
+  if (x.ndim() < ndim) c.throw_shape_error(fmt::format("x needs rank {} or more", ndim));
   return x.shape()[x.ndim() - ndim];
 }
 
@@ -35,22 +35,21 @@ Spec infer_space_to_batch(const Call& c) {
   return with_space(c, Shape{batch, c.attrs<BlockAttrs>().block.size()}.size(),
                     [&](std::int64_t n, std::int64_t block, std::int64_t added) {
                       std::int64_t padded;
-                      if (__builtin_add_overflow(n, added, &padded))
-                        throw_shape_error(c, "too many elements");
+                      if (__builtin_add_overflow(n, added, &padded)) c.throw_shape_error("too many elements");
                       if (padded % block)
-                        throw_shape_error(c, fmt::format("blocks of {} do not divide a padded axis of {}",
-                                                         c.attrs<BlockAttrs>().block, padded));
+                        c.throw_shape_error(fmt::format("blocks of {} do not divide a padded axis of {}",
+                                                        c.attrs<BlockAttrs>().block, padded));
                       return padded / block;
                     });
 }
 Spec infer_batch_to_space(const Call& c) {
   const std::int64_t batch = batch_of(c), blocks = c.attrs<BlockAttrs>().block.size();
   if (batch % blocks)
-    throw_shape_error(c, fmt::format("blocks of {} do not divide the batch", c.attrs<BlockAttrs>().block));
+    c.throw_shape_error(fmt::format("blocks of {} do not divide the batch", c.attrs<BlockAttrs>().block));
   return with_space(c, batch / blocks, [&](std::int64_t n, std::int64_t block, std::int64_t cut) {
     const std::int64_t whole = Shape{n, block}.size();
     if (whole < cut)
-      throw_shape_error(c, fmt::format("cannot crop {} entries from an axis of {}", cut, whole));
+      c.throw_shape_error(fmt::format("cannot crop {} entries from an axis of {}", cut, whole));
     return whole - cut;
   });
 }
@@ -137,7 +136,7 @@ Spec infer_space_to_depth(const Call& c) {
   const std::int64_t block = c.attrs<DepthAttrs>().block, height = x.shape()[x.ndim() - 3],
                      width = x.shape()[x.ndim() - 2];
   if (height % block || width % block)
-    throw_shape_error(c, fmt::format("blocks of {} do not divide height and width", block));
+    c.throw_shape_error(fmt::format("blocks of {} do not divide height and width", block));
   return {x.dtype(),
           behind(front_of(x), {height / block, width / block}, Shape{channels_of(x), block, block}.size())};
 }
@@ -147,7 +146,7 @@ Spec infer_depth_to_space(const Call& c) {
   const std::int64_t block = c.attrs<DepthAttrs>().block, height = x.shape()[x.ndim() - 3],
                      width = x.shape()[x.ndim() - 2];
   if (channels_of(x) % (block * block))
-    throw_shape_error(c, fmt::format("{}·{} does not divide the channels", block, block));
+    c.throw_shape_error(fmt::format("{}·{} does not divide the channels", block, block));
   return {x.dtype(), behind(front_of(x), {Shape{height, block}.size(), Shape{width, block}.size()},
                             channels_of(x) / (block * block))};
 }
@@ -174,7 +173,7 @@ constexpr Op kSpaceToBatchNd = {
     .tensorflow = "SpaceToBatch SpaceToBatchND",
     .args = {"x"},
     .infer = infer_space_to_batch,
-    .forward = moves({run_space_to_batch, Outputs::own}),
+    .forward = moves({run_space_to_batch, Outputs::by_kernel}),
     .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
 };
@@ -187,7 +186,7 @@ constexpr Op kBatchToSpaceNd = {
     .tensorflow = "BatchToSpace BatchToSpaceND",
     .args = {"x"},
     .infer = infer_batch_to_space,
-    .forward = moves({run_batch_to_space, Outputs::own}),
+    .forward = moves({run_batch_to_space, Outputs::by_kernel}),
     .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
 };
@@ -203,7 +202,7 @@ constexpr Op kSpaceToDepth = {
                         const std::int64_t block = c.attrs<DepthAttrs>().block;
                         swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
                       },
-                      Outputs::own}),
+                      Outputs::by_kernel}),
     .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); }),
 };
@@ -219,7 +218,7 @@ constexpr Op kDepthToSpace = {
                         const std::int64_t block = c.attrs<DepthAttrs>().block;
                         swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
                       },
-                      Outputs::own}),
+                      Outputs::by_kernel}),
     .rule = Rule::linear(
         [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); }),
 };
@@ -227,8 +226,8 @@ constexpr Op kDepthToSpace = {
 constexpr const Op* space_to_batch_table[] = {&kSpaceToBatchNd, &kBatchToSpaceNd, &kSpaceToDepth,
                                               &kDepthToSpace};
 
-Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) { return kSpaceToBatchNd.with(a, x); }
-Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) { return kBatchToSpaceNd.with(a, x); }
+Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) { return kSpaceToBatchNd(x, a); }
+Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) { return kBatchToSpaceNd(x, a); }
 
 BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before,
                           const Shape& after) {
@@ -253,7 +252,7 @@ BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, con
 Tensor with_block(const Op& op, const Tensor& x, std::int64_t block) {
   if (block < 1 || block > 1 << 15)
     throw_error<ArgumentError>("{}: block is {}; use 1..{}", op.name, block, 1 << 15);
-  return op.with(DepthAttrs{block}, x);
+  return op(x, DepthAttrs{block});
 }
 
 }   // namespace

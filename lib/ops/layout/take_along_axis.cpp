@@ -21,7 +21,7 @@ Spec infer_take(const Call& c) {
   require_axes(c, axes);
   const Shape last(x.shape().dims().last(static_cast<std::size_t>(axes)));
   if (indices.ndim() != axes || replaced(indices.shape(), axes + axis, 1, {last[axes + axis]}) != last)
-    throw_shape_error(c, fmt::format("shapes must match except along axis {}", x.ndim() + axis));
+    c.throw_shape_error(fmt::format("shapes must match except along axis {}", x.ndim() + axis));
   return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {indices.shape()[axes + axis]})};
 }
 
@@ -29,12 +29,12 @@ Spec infer_add(const Call& c) {
   require_indices(c, 1);
   const Tensor &x = c.x[0], &indices = c.x[1];
   const auto& [shape, axis] = c.attrs<AddAttrs>();
-  if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
+  if (x.dtype() == DType::boolean) c.throw_dtype_error("bool cannot be added");
   require_axes(c, shape.ndim());
   const int at = shape.ndim() + axis;
   if (indices.ndim() != shape.ndim() || replaced(indices.shape(), at, 1, {shape[at]}) != shape ||
       Shape(x.shape().dims().last(static_cast<std::size_t>(shape.ndim()))) != indices.shape())
-    throw_shape_error(c, fmt::format("x and indices do not fit shape {} along axis {}", shape, at));
+    c.throw_shape_error(fmt::format("x and indices do not fit shape {} along axis {}", shape, at));
   return {x.dtype(), behind_extra(x, shape.ndim(), shape)};
 }
 
@@ -91,18 +91,18 @@ constexpr Op kAddAlongAxis = {
 constexpr const Op* take_along_axis_table[] = {&kTakeAlongAxis, &kAddAlongAxis};
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis) {
-  return kTakeAlongAxis.with(TakeAttrs{axis, indices.ndim()}, x, indices);
+  return kTakeAlongAxis(x, indices, TakeAttrs{axis, indices.ndim()});
 }
 
 }   // namespace
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis) {
-  return kTakeAlongAxis.with(TakeAttrs{checked_axis(kTakeAlongAxis, axis, x.ndim()) - x.ndim(), x.ndim()}, x,
-                             indices);
+  return kTakeAlongAxis(x, indices,
+                        TakeAttrs{checked_axis(kTakeAlongAxis, axis, x.ndim()) - x.ndim(), x.ndim()});
 }
 
 Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
-  return kAddAlongAxis.with(AddAttrs{shape, axis}, x, indices);
+  return kAddAlongAxis(x, indices, AddAttrs{shape, axis});
 }
 
 std::span<const Op* const> take_along_axis_ops() { return take_along_axis_table; }

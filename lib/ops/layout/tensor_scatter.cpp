@@ -22,19 +22,19 @@ Shape updates_of(const Call& c, const Tensor& x) {
 Spec infer_into(const Call& c) {
   require_axes(c, c.attrs<IntoAttrs>().axes);
   require_nd_indices(c, c.attrs<IntoAttrs>().axes);
-  if (c.x[2].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes of x and updates differ");
+  if (c.x[2].dtype() != c.x[0].dtype()) c.throw_dtype_error("dtypes of x and updates differ");
   if (const Shape expected = updates_of(c, c.x[0]); c.x[2].shape() != expected)
-    throw_shape_error(c, fmt::format("updates must be {}", expected));
+    c.throw_shape_error(fmt::format("updates must be {}", expected));
   return c.x[0].spec();
 }
 
 Spec infer_scattered_sum(const Call& c) {
-  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
+  if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("bool cannot be added");
   return infer_into(c);
 }
 
 Spec infer_scattered_extreme(const Call& c) {
-  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
+  if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("bool has no order, use astype");
   require_real(c);
   return infer_into(c);
 }
@@ -80,15 +80,15 @@ constexpr Rule kUpdated = Rule::custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor dy = std::move(dys[0]).dense();
-      if (c.needs(0))
-        dx[0] = c.op.with(c.attrs<IntoAttrs>(), dy, c.x[1], zeros(updates_of(c, dy), dy.dtype()));
-      if (c.needs(2)) dx[2] = kept_updates(c, dy);
+      if (c.needs_gradient(0))
+        dx[0] = c.op(dy, c.x[1], zeros(updates_of(c, dy), dy.dtype()), c.attrs<IntoAttrs>());
+      if (c.needs_gradient(2)) dx[2] = kept_updates(c, dy);
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
       const auto tangent = [&](int i) {
         return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
       };
-      dy[0] = c.op.with(c.attrs<IntoAttrs>(), tangent(0), c.x[1], tangent(2));
+      dy[0] = c.op(tangent(0), c.x[1], tangent(2), c.attrs<IntoAttrs>());
     });
 
 // The rule of sums of x and the updates, which are subtracted if `negative`.
@@ -96,12 +96,12 @@ template <bool negative> constexpr Rule kSummed = Rule::custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor dy = std::move(dys[0]).dense();
-      if (c.needs(2)) dx[2] = negative ? -picked(c, dy) : picked(c, dy);
-      if (c.needs(0)) dx[0] = dy;
+      if (c.needs_gradient(2)) dx[2] = negative ? -picked(c, dy) : picked(c, dy);
+      if (c.needs_gradient(0)) dx[0] = dy;
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
       if (dx[0].defined() && dx[2].defined())
-        dy[0] = c.op.with(c.attrs<IntoAttrs>(), dx[0], c.x[1], dx[2]);
+        dy[0] = c.op(dx[0], c.x[1], dx[2], c.attrs<IntoAttrs>());
       else if (dx[0].defined())
         dy[0] = dx[0];
       else
@@ -123,8 +123,8 @@ constexpr Rule kSharedByUpdates = Rule::custom(
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Chosen chosen(c);
       const Tensor each = std::move(dys[0]).dense() / chosen.count;
-      if (c.needs(0)) dx[0] = each * chosen.x;
-      if (c.needs(2)) dx[2] = picked(c, each) * chosen.updates;
+      if (c.needs_gradient(0)) dx[0] = each * chosen.x;
+      if (c.needs_gradient(2)) dx[2] = picked(c, each) * chosen.updates;
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
       const Chosen chosen(c);
@@ -216,14 +216,14 @@ constexpr const Op* tensor_scatter_table[] = {&kTensorScatterUpdate, &kKeptUpdat
                                               &kTensorScatterSub,    &kTensorScatterMax, &kTensorScatterMin};
 
 Tensor kept_updates(const Call& c, const Tensor& dy) {
-  return kKeptUpdates.with(c.attrs<IntoAttrs>(), dy, c.x[1]);
+  return kKeptUpdates(dy, c.x[1], c.attrs<IntoAttrs>());
 }
 Tensor updated(const Tensor& x, const Tensor& indices, const Tensor& updates, int axes) {
-  return kTensorScatterUpdate.with(IntoAttrs{axes}, x, indices, updates);
+  return kTensorScatterUpdate(x, indices, updates, IntoAttrs{axes});
 }
 
 Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) {
-  return op.with(IntoAttrs{x.ndim()}, x, indices, updates);
+  return op(x, indices, updates, IntoAttrs{x.ndim()});
 }
 
 }   // namespace

@@ -14,14 +14,14 @@ Spec infer_bands(const Call& c) {
   require_two(c, Take::complexes);
   require_matrices(c, 0, Take::complexes);
   require_matrices(c, 1, Take::complexes);
-  if (extent(c.x[0], 2) == 0) throw_shape_error(c, "takes one diagonal or more");
+  if (extent(c.x[0], 2) == 0) c.throw_shape_error("takes one diagonal or more");
   if (extent(c.x[0], 1) != extent(c.x[1], 2))
-    throw_shape_error(c, "the diagonals and the matrix differ in length");
+    c.throw_shape_error("the diagonals and the matrix differ in length");
   return joined_second(c);
 }
 Spec infer_tridiagonal(const Call& c) {
   const Spec y = infer_bands(c);
-  if (extent(c.x[0], 2) != 3) throw_shape_error(c, "takes three diagonals");
+  if (extent(c.x[0], 2) != 3) c.throw_shape_error("takes three diagonals");
   return y;
 }
 
@@ -65,7 +65,7 @@ Tensor diagonals_of_product(const Tensor& p, const Tensor& q) {
 void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
   const Tensor db = banded_triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transpose_a});
-  if (c.needs(0)) {
+  if (c.needs_gradient(0)) {
     const Tensor &p = t.transpose_a ? c.y[0] : db, &q = t.transpose_a ? db : c.y[0];
     const std::int64_t k = extent(c.x[0], 2);
     std::vector<Tensor> bands;
@@ -73,7 +73,7 @@ void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       bands.push_back(diagonal_of_product(p, q, t.lower ? -i : k - 1 - i));
     dx[0] = sum_repeated(c, -stack(bands, -2), 0);
   }
-  if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+  if (c.needs_gradient(1)) dx[1] = sum_repeated(c, db, 1);
 }
 
 constexpr Op kBandedTriangularSolve = {
@@ -123,8 +123,9 @@ constexpr Op kTridiagonalSolve = {
                          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                            const Tensor db =
                                tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
-                           if (c.needs(0)) dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
-                           if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+                           if (c.needs_gradient(0))
+                             dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
+                           if (c.needs_gradient(1)) dx[1] = sum_repeated(c, db, 1);
                          }),
 };
 
@@ -134,7 +135,7 @@ constexpr const Op* banded_table[] = {&kBandedTriangularSolve, &kTridiagonalMatm
 
 Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, TriangularSolveOptions options) {
   const auto [p, q] = promoted(bands, b);
-  return kBandedTriangularSolve.with(options, p, q);
+  return kBandedTriangularSolve(p, q, options);
 }
 Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) {
   return kTridiagonalMatmul(Operand(diagonals), Operand(x));

@@ -13,7 +13,7 @@ Spec infer_cross(const Call& c) {
   const Spec y = elementwise(c);
   for (int i = 0; i < 2; ++i)
     if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3)
-      throw_shape_error(c, "takes vectors of 3 elements along the last axis");
+      c.throw_shape_error("takes vectors of 3 elements along the last axis");
   return y;
 }
 
@@ -28,7 +28,7 @@ constexpr Op kCross = {
                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
                                  y[0]);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule =
         Rule::bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
                        [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),

@@ -241,10 +241,10 @@ Tensor factor_of_products(const Tensor& a, double l2) {
 
 Spec infer_lstsq(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
-  if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
+  if (a.ndim() < 2 || b.ndim() < 2) c.throw_shape_error("takes tensors of rank 2 or more");
   if (a.dtype() != b.dtype() || !is_trainable(a.dtype()))
-    throw_dtype_error(c, "takes f32, f64, f16, bf16, c64 or c128, the same for a and b");
-  if (extent(a, 2) != extent(b, 2)) throw_shape_error(c, "a and b have different numbers of rows");
+    c.throw_dtype_error("takes f32, f64, f16, bf16, c64 or c128, the same for a and b");
+  if (extent(a, 2) != extent(b, 2)) c.throw_shape_error("a and b have different numbers of rows");
   Shape shape = joined_batches(c);
   shape.push_back(extent(a, 1));
   shape.push_back(extent(b, 1));
@@ -266,14 +266,14 @@ void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
                factor = factor_of_products(a, c.attrs<Ridge>().l2);
   const Tensor z = is_tall(a) ? cholesky_solve(factor, dy) : Tensor();
   const Tensor db = is_tall(a) ? matmul(a, z) : cholesky_solve(factor, matmul(a, dy));
-  if (c.needs(0)) {
+  if (c.needs_gradient(0)) {
     const Tensor da = is_tall(a)
                           ? matmul(b - matmul(a, conj(yc)), conj(z), {.transpose_b = true})
                           : matmul(cholesky_solve(factor, b),
                                    conj(dy - matmul(ac, db, {.transpose_a = true})), {.transpose_b = true});
     dx[0] = sum_repeated(c, da - matmul(db, yc, {.transpose_b = true}), 0);
   }
-  if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+  if (c.needs_gradient(1)) dx[1] = sum_repeated(c, db, 1);
 }
 
 void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -303,7 +303,7 @@ constexpr Op kLstsq = {
     .tensorflow = "MatrixSolveLs",
     .args = {"a", "b"},
     .infer = infer_lstsq,
-    .forward = {run_lstsq, Outputs::own},
+    .forward = {run_lstsq, Outputs::by_kernel},
     .rule = Rule::custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp),
 };
 
@@ -330,7 +330,7 @@ constexpr Op kEigh = {
     .infer = infer_eigh,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
-    .rule = accepting_none(Rule::custom({.y = true}, eigh_vjp)),
+    .rule = Rule::custom({.y = true}, eigh_vjp).accepting_none(),
 };
 
 constexpr Op kSvd = {
@@ -344,7 +344,7 @@ constexpr Op kSvd = {
     .infer = infer_svd,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
-    .rule = accepting_none(Rule::custom({.y = true}, svd_vjp)),
+    .rule = Rule::custom({.y = true}, svd_vjp).accepting_none(),
 };
 
 constexpr Op kPinv = {
@@ -397,12 +397,12 @@ Tensor svdvals(const Tensor& x) { return svd(x).s; }
 Tensor pinv(const Tensor& x, std::optional<double> rcond) {
   const double epsilon = real_of(computed_in(x.dtype())) == DType::f32 ? 0x1p-23 : 0x1p-52;
   const double largest = static_cast<double>(std::max(extent(x, 1), extent(x, 2)));
-  return kPinv.with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
+  return kPinv(x, Cutoff{rcond.value_or(10 * largest * epsilon)});
 }
 
 Tensor lstsq(const Tensor& a, const Tensor& b, const LstsqOptions& options) {
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
-  if (options.fast) return kLstsq.with(Ridge{options.l2}, a, b);
+  if (options.fast) return kLstsq(a, b, Ridge{options.l2});
   const Tensor* x[] = {&a, &b};
   kLstsq.infer.one({.op = kLstsq, .x = {x, 2}});   // runs the checks of the op
   if (options.l2 == 0) return matmul(pinv(a), b);

@@ -62,7 +62,7 @@ constexpr Op kEig = {
     .infer = infer_eig,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { require_convergence(c, kernels::eig(c.x[0], y[0], y[1])); },
-    .rule = accepting_none(Rule::custom({.y = true}, eig_vjp, eig_jvp)),
+    .rule = Rule::custom({.y = true}, eig_vjp, eig_jvp).accepting_none(),
 };
 
 constexpr const Op* eig_table[] = {&kEig};

@@ -301,12 +301,12 @@ Spec infer_einsum(const Call& c) {
   const Labels& output = c.attrs<EinsumAttrs>().output;
   for (int i = 0; i < c.x.size(); ++i)
     if (static_cast<int>(labels_of(c, i).size()) != c.x[i].ndim())
-      throw_shape_error(c, fmt::format("operand {} has {} labels", i, labels_of(c, i).size()));
+      c.throw_shape_error(fmt::format("operand {} has {} labels", i, labels_of(c, i).size()));
   if (c.x.size() == 2) {
     require_one_dtype(c);
-    if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
+    if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("bool has no arithmetic, use astype");
   }
-  if (output.size() > Shape::kMaxRank) throw_shape_error(c, "the result has more than 8 axes");
+  if (output.size() > Shape::kMaxRank) c.throw_shape_error("the result has more than 8 axes");
   Shape shape;
   const auto extent = [&](char l) {
     std::int64_t n = 1;
@@ -314,7 +314,7 @@ Spec infer_einsum(const Call& c) {
       if (!has(labels_of(c, i), l)) continue;
       const std::int64_t own = term_of(c, i).extent(l);
       if (i && own != n && has(labels_of(c, 0), l) && !(broadcasts(l) && (own == 1 || n == 1)))
-        throw_shape_error(c, "extents of a label differ");
+        c.throw_shape_error("extents of a label differ");
       if (i == 0 || n == 1) n = own;
     }
     return n;
@@ -369,7 +369,7 @@ void einsum_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
   const Labels extra = labels_of_stack(dy.x, c.y[0].ndim());
   dy.labels = extra + dy.labels;
   for (int i = 0; i < c.x.size(); ++i) {
-    if (!c.needs(i)) continue;
+    if (!c.needs_gradient(i)) continue;
     const Term other = c.x.size() == 2 ? term_of(c, 1 - i) : Term();
     dx[static_cast<std::size_t>(i)] =
         gradient_of(dy, extra, c.x.size() == 2 ? &other : nullptr, term_of(c, i));
@@ -386,7 +386,7 @@ void einsum_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
     std::vector<Tensor> x;
     for (int k = 0; k < c.x.size(); ++k)
       x.push_back(k == i ? dx[k] : c.x[k]);
-    const Tensor term = c.op.execute(x, Attrs(attrs));
+    const Tensor term = c.op(x, Attrs(attrs));
     dy[0] = dy[0].defined() ? dy[0] + term : term;
   }
 }
@@ -406,7 +406,7 @@ constexpr Op kEinsum = {
     .tensorflow = "Einsum",
     .args = {"x"},
     .infer = infer_einsum,
-    .forward = {run_einsum, Outputs::own},
+    .forward = {run_einsum, Outputs::by_kernel},
     .rule = kProduct,
 };
 
@@ -416,7 +416,7 @@ constexpr const Op* einsum_table[] = {&kEinsum};
 Term multiplied(const Term& a, const Term& b, const Labels& wanted) {
   const DType dtype = promote(a.x.dtype(), b.x.dtype());
   const auto as = [&](const Tensor& x) { return x.dtype() == dtype ? x : astype(x, dtype); };
-  return {kEinsum.with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)), wanted};
+  return {kEinsum(as(a.x), as(b.x), EinsumAttrs{a.labels, b.labels, wanted}), wanted};
 }
 
 }   // namespace
@@ -428,7 +428,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   for (Term& t : terms)
     take_diagonals(t);
   Term y = terms[0];
-  if (terms.size() == 1) return kEinsum.with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
+  if (terms.size() == 1) return kEinsum(y.x, EinsumAttrs{y.labels, {}, e.output()});
   for (std::size_t i = 1; i < terms.size(); ++i) {
     Labels wanted;   // in the order of the output, then of later operands
     const auto add = [&](const Labels& some) {

@@ -28,7 +28,7 @@ void require_transformed(const Call& c, int axes) {
   require_axes(c, axes);
   const Shape& x = c.x[0].shape();
   for (int d = x.ndim() - axes; d < x.ndim(); ++d)
-    if (x[d] == 0) throw_shape_error(c, "no elements along an axis that is transformed");
+    if (x[d] == 0) c.throw_shape_error("no elements along an axis that is transformed");
 }
 
 Spec infer_fft(const Call& c) {
@@ -243,15 +243,15 @@ constexpr const Op* fft_table[] = {&kFft,  &kIfft,  &kFft2d,  &kIfft2d,  &kFft3d
 
 Tensor transform(const Tensor& x, FftAttrs attrs) {
   static constexpr const Op* ops[2][3] = {{&kFft, &kFft2d, &kFft3d}, {&kIfft, &kIfft2d, &kIfft3d}};
-  return ops[attrs.inverse][attrs.axes - 1]->with(attrs, x);
+  return (*ops[attrs.inverse][attrs.axes - 1])(x, attrs);
 }
 Tensor real_transform(const Tensor& x, int axes) {
   static constexpr const Op* ops[] = {&kRfft, &kRfft2d, &kRfft3d};
-  return ops[axes - 1]->with(RealFftAttrs{axes, 0}, x);
+  return (*ops[axes - 1])(x, RealFftAttrs{axes, 0});
 }
 Tensor real_inverse(const Tensor& x, RealFftAttrs attrs) {
   static constexpr const Op* ops[] = {&kIrfft, &kIrfft2d, &kIrfft3d};
-  return ops[attrs.axes - 1]->with(attrs, x);
+  return (*ops[attrs.axes - 1])(x, attrs);
 }
 
 /// x with these extents along its last axes, for an fft_length that was given as `given`.

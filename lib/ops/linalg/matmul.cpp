@@ -14,10 +14,10 @@ Spec infer_matmul(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   require_two(c, Take::complexes);
   if (a.ndim() < 2 || b.ndim() < 2)
-    throw_shape_error(c, "takes tensors of rank 2 or more; tensordot(a, b, 1) takes vectors, too");
+    c.throw_shape_error("takes tensors of rank 2 or more; tensordot(a, b, 1) takes vectors, too");
   const std::int64_t m = extent(a, a_transposed ? 1 : 2), n = extent(b, b_transposed ? 2 : 1),
                      k = extent(a, a_transposed ? 2 : 1);
-  if (k != extent(b, b_transposed ? 1 : 2)) throw_shape_error(c, "inner dimensions differ");
+  if (k != extent(b, b_transposed ? 1 : 2)) c.throw_shape_error("inner dimensions differ");
   require_countable(c, std::max({m, n, k}));
   Shape y = joined_batches(c);
   y.push_back(m);
@@ -60,7 +60,7 @@ constexpr Op kMatmul = {
                   const auto [a, b] = c.attrs<MatmulOptions>();
                   kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
                 },
-                Outputs::fresh, Takes::halves},
+                Outputs::fresh, KernelDtypes::native_and_halves},
     .rule = Rule::bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
                            [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
     .meaning = Meaning::matmul,
@@ -72,9 +72,9 @@ constexpr const Op* matmul_table[] = {&kMatmul};
 
 Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options) {
   if (a.dtype() == b.dtype()) [[likely]]
-    return kMatmul.with(options, a, b);
+    return kMatmul(a, b, options);
   const auto [p, q] = promoted(a, b);
-  return kMatmul.with(options, p, q);
+  return kMatmul(p, q, options);
 }
 
 std::span<const Op* const> matmul_ops() { return matmul_table; }

@@ -24,16 +24,16 @@ void require_two(const Call& c, Take take) {
 }
 void require_countable(const Call& c, std::int64_t extent) {
   if (extent > std::numeric_limits<std::int32_t>::max())
-    throw_shape_error(c, "extents of 2^31 and more are too large");
+    c.throw_shape_error("extents of 2^31 and more are too large");
 }
 void require_matrices(const Call& c, int i, Take take) {
   require_dtype(c, i, take);
-  if (c.x[i].ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
+  if (c.x[i].ndim() < 2) c.throw_shape_error("takes tensors of rank 2 or more");
   require_countable(c, std::max(extent(c.x[i], 1), extent(c.x[i], 2)));
 }
 void require_square(const Call& c, int i, Take take) {
   require_matrices(c, i, take);
-  if (extent(c.x[i], 1) != extent(c.x[i], 2)) throw_shape_error(c, "takes square matrices");
+  if (extent(c.x[i], 1) != extent(c.x[i], 2)) c.throw_shape_error("takes square matrices");
 }
 
 Shape joined_batches(const Call& c) {
@@ -41,7 +41,7 @@ Shape joined_batches(const Call& c) {
   Shape y;
   for (int back = std::max(a.ndim(), b.ndim()); back > 2; --back) {
     const std::int64_t p = extent(a, back), q = extent(b, back);
-    if (p != q && p != 1 && q != 1) throw_shape_error(c, "batch axes do not broadcast");
+    if (p != q && p != 1 && q != 1) c.throw_shape_error("batch axes do not broadcast");
     y.push_back(p == 1 ? q : p);
   }
   return y;
@@ -62,7 +62,7 @@ void throw_singular(const Call& c, const kernels::Failure& f) {
 void require_iterable(const Call& c) {
   constexpr std::int64_t kMost = 20'000;   // LAPACK counts about 4 n² numbers in 32 bits
   if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMost)
-    throw_shape_error(c, "extents above 20000 are too large");
+    c.throw_shape_error("extents above 20000 are too large");
 }
 void require_convergence(const Call& c, const kernels::Failure& f) {
   if (f)

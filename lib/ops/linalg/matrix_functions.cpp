@@ -13,7 +13,7 @@ Spec infer_sylvester(const Call& c) {
   require_two(c, Take::complexes);
   require_square(c, 0, Take::complexes);
   require_square(c, 1, Take::complexes);
-  if (extent(c.x[0], 1) != extent(c.x[1], 1)) throw_shape_error(c, "x and b differ in extent");
+  if (extent(c.x[0], 1) != extent(c.x[1], 1)) c.throw_shape_error("x and b differ in extent");
   return joined_second(c);
 }
 
@@ -86,10 +86,10 @@ constexpr Op kSylvester = {
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
-          if (c.needs(0))
+          if (c.needs_gradient(0))
             dx[0] = sum_repeated(
                 c, -(matmul(db, y, {.transpose_b = true}) + matmul(y, db, {.transpose_a = true})), 0);
-          if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+          if (c.needs_gradient(1)) dx[1] = sum_repeated(c, db, 1);
         }),
 };
 

@@ -20,19 +20,18 @@ Spec infer_solve(const Call& c) {
   require_two(c, Take::complexes);
   require_square(c, 0, Take::complexes);
   if (c.x[1].ndim() == 1)
-    throw_shape_error(c,
-                      fmt::format("takes {} of rank 2 or more; expand_dims({}, -1) makes a vector a column",
-                                  c.op.args[1], c.op.args[1]));
+    c.throw_shape_error(fmt::format("takes {} of rank 2 or more; expand_dims({}, -1) makes a vector a column",
+                                    c.op.args[1], c.op.args[1]));
   require_matrices(c, 1, Take::complexes);
   if (extent(c.x[0], 1) != extent(c.x[1], 2))
-    throw_shape_error(c, fmt::format("{} and {} have different numbers of rows", c.op.args[0], c.op.args[1]));
+    c.throw_shape_error(fmt::format("{} and {} have different numbers of rows", c.op.args[0], c.op.args[1]));
   return joined_second(c);
 }
 
 Spec infer_cofactors(const Call& c) {
   require_two(c, Take::complexes);
   const Spec number = infer_number(c);
-  if (c.x[1].shape() != number.shape) throw_shape_error(c, "y is not the determinants of x");
+  if (c.x[1].shape() != number.shape) c.throw_shape_error("y is not the determinants of x");
   return c.x[0].spec();
 }
 
@@ -105,8 +104,9 @@ constexpr Op kTriangularSolve = {
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
           const Tensor db = triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transpose_a});
-          if (c.needs(0)) dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.transpose_a), t), 0);
-          if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+          if (c.needs_gradient(0))
+            dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.transpose_a), t), 0);
+          if (c.needs_gradient(1)) dx[1] = sum_repeated(c, db, 1);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const TriangularSolveOptions t = c.attrs<TriangularSolveOptions>();
@@ -133,8 +133,8 @@ constexpr Op kSolve = {
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           const bool is_transposed = c.attrs<SolveOptions>().transpose_a;
           const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), {.transpose_a = !is_transposed});
-          if (c.needs(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_transposed), 0);
-          if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+          if (c.needs_gradient(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_transposed), 0);
+          if (c.needs_gradient(1)) dx[1] = sum_repeated(c, db, 1);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const bool is_transposed = c.attrs<SolveOptions>().transpose_a;
@@ -186,16 +186,18 @@ constexpr Op kCofactors = {
     .args = {"x", "y"},
     .infer = infer_cofactors,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = cofactors_of(c.x[0], c.x[1]); },
-                Outputs::own},
+                Outputs::by_kernel},
     // y is a function of x, so only x has a gradient.
-    .rule = stacking_jvp(Rule::custom(
-        {.x = 0b11},
-        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          if (c.needs(0)) dx[0] = change_of_cofactors(c.x[0], c.x[1], std::move(dy[0]).dense());
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          if (dx[0].defined()) dy[0] = change_of_cofactors(c.x[0], c.x[1], dx[0]);
-        })),
+    .rule = Rule::custom(
+                {.x = 0b11},
+                [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                  if (c.needs_gradient(0))
+                    dx[0] = change_of_cofactors(c.x[0], c.x[1], std::move(dy[0]).dense());
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  if (dx[0].defined()) dy[0] = change_of_cofactors(c.x[0], c.x[1], dx[0]);
+                })
+                .stacking_jvp(),
 };
 
 constexpr Op kSlogdet = {
@@ -213,23 +215,24 @@ constexpr Op kSlogdet = {
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::slogdet(c.x[0], y[0], y[1]); },
     // With t the trace of x⁻¹ dx, the logarithm changes by the real part of t, and the phase of the sign by
     // the imaginary part.
-    .rule = accepting_none(Rule::custom(
-        {.x = 1, .y = true},
-        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          Tensor weight;
-          if (dy[1].defined()) weight = astype(std::move(dy[1]).dense(), c.x[0].dtype());
-          if (dy[0].defined() && is_complex(c.x[0].dtype())) {
-            const Tensor turn = imag(std::move(dy[0]).dense() * c.y[0]),
-                         of_turn = complex(zeros_like(turn), turn);
-            weight = weight.defined() ? weight + of_turn : of_turn;
-          }
-          if (weight.defined()) dx[0] = as_matrix(weight) * adjoint(inv(c.x[0]));
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          const Tensor t = trace(solve(c.x[0], dx[0])), along = real(t);
-          if (is_complex(t.dtype())) dy[0] = c.y[0] * (t - astype(along, t.dtype()));
-          dy[1] = along;
-        })),
+    .rule = Rule::custom(
+                {.x = 1, .y = true},
+                [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                  Tensor weight;
+                  if (dy[1].defined()) weight = astype(std::move(dy[1]).dense(), c.x[0].dtype());
+                  if (dy[0].defined() && is_complex(c.x[0].dtype())) {
+                    const Tensor turn = imag(std::move(dy[0]).dense() * c.y[0]),
+                                 of_turn = complex(zeros_like(turn), turn);
+                    weight = weight.defined() ? weight + of_turn : of_turn;
+                  }
+                  if (weight.defined()) dx[0] = as_matrix(weight) * adjoint(inv(c.x[0]));
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  const Tensor t = trace(solve(c.x[0], dx[0])), along = real(t);
+                  if (is_complex(t.dtype())) dy[0] = c.y[0] * (t - astype(along, t.dtype()));
+                  dy[1] = along;
+                })
+                .accepting_none(),
 };
 
 constexpr Op kLu = {
@@ -274,11 +277,11 @@ Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
 }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, TriangularSolveOptions options) {
   const auto [p, q] = promoted(a, b);
-  return kTriangularSolve.with(options, p, q);
+  return kTriangularSolve(p, q, options);
 }
 Tensor solve(const Tensor& a, const Tensor& b, SolveOptions options) {
   const auto [p, q] = promoted(a, b);
-  return kSolve.with(options, p, q);
+  return kSolve(p, q, options);
 }
 Tensor inv(const Tensor& x) { return kInv(Operand(x)); }
 Tensor det(const Tensor& x) { return kDet(Operand(x)); }

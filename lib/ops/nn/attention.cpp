@@ -132,7 +132,7 @@ constexpr Op kDotProductAttention = {
                                          c.attrs<AttentionAttrs>(),
                                          {std::move(dy[0]).dense(), c.x[0], c.x[1], c.x[2], c.x[3]});
                                      for (std::size_t i = 0; i < 3; ++i)
-                                       if (c.needs(static_cast<int>(i))) dx[i] = g[i];
+                                       if (c.needs_gradient(static_cast<int>(i))) dx[i] = g[i];
                                    })),
 };
 
@@ -146,7 +146,7 @@ constexpr Op kDotProductAttentionGradient = {
       require_attention(c, 1);
       const Inputs in = inputs_of(c, 1);
       if (c.x[0].shape() != Shape{in.batch(), in.queries(), in.value.shape()[2]})
-        throw_shape_error(c, "dy, query and value do not match");
+        c.throw_shape_error("dy, query and value do not match");
       return {in.query.spec(), in.key.spec(), in.value.spec()};
     },
     .forward =
@@ -176,8 +176,8 @@ Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tenso
   const std::int64_t depth = query.ndim() == 3 ? query.shape()[2] / heads : 1;
   const double scale =
       options.scale.value_or(1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(depth, 1))));
-  return kDotProductAttention.with(AttentionAttrs{options.heads, options.causal, scale}, query, key, value,
-                                   mask.defined() ? mask : zeros({0}, DType::boolean));
+  return kDotProductAttention(query, key, value, mask.defined() ? mask : zeros({0}, DType::boolean),
+                              AttentionAttrs{options.heads, options.causal, scale});
 }
 
 std::span<const Op* const> attention_ops() { return attention_table; }

@@ -26,7 +26,7 @@ std::int64_t in_all(const Call& c, std::int64_t channels) {
 std::int64_t in_a_group(const Call& c, std::int64_t channels) {
   const std::int64_t groups = c.attrs<WindowAttrs>().groups;
   if (channels % groups)
-    throw_shape_error(c, fmt::format("channels cannot be divided into {} groups", groups));
+    c.throw_shape_error(fmt::format("channels cannot be divided into {} groups", groups));
   return channels / groups;
 }
 Filters filters_of(const Call& c) {
@@ -34,7 +34,7 @@ Filters filters_of(const Call& c) {
   const Shape& f = c.x[1].shape();
   require_floats(c);
   if (f.ndim() != a.axes + 2 || Shape(f.dims().first(static_cast<std::size_t>(a.axes))) != a.sizes())
-    throw_shape_error(c, "filters do not fit the window");
+    c.throw_shape_error("filters do not fit the window");
   (void)in_a_group(c, f[a.axes + 1]);
   return Filters(c.x[1]);
 }
@@ -61,7 +61,7 @@ Spec infer_filter_gradient(const Call& c) {
   const std::int64_t in = channels_of(c.x[0]), out = channels_of(c.x[1]);
   require_images(c, 0, a.inputs(), in);
   require_images(c, 1, a.outputs(), out);
-  if (front_of_conv(c, 0) != front_of_conv(c, 1)) throw_shape_error(c, "numbers of images differ");
+  if (front_of_conv(c, 0) != front_of_conv(c, 1)) c.throw_shape_error("numbers of images differ");
   (void)in_a_group(c, out);
   return {c.x[0].dtype(), behind(a.sizes(), {in_a_group(c, in)}, out)};
 }
@@ -227,25 +227,25 @@ const Op& op_over(int axes) { return axes == 1 ? kConv1d : axes == 2 ? kConv2d :
 
 Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
   const Op& op = op_over(a.axes);
-  if (filters.ndim() == a.axes + 2) return op.with(a, x, filters);
+  if (filters.ndim() == a.axes + 2) return op(x, filters, a);
   const Stack stack(filters, a.axes + 2);
   const auto [in, out] = Filters(filters);
   const Shape images = front_of(x, a.axes + 1);
   const Tensor wide = to_channels(filters, stack.count, a.window.cells() * in, a.groups, out / a.groups,
                                   behind(a.sizes(), {in}, stack.count * out));
-  return to_front(op.with(a, x, wide), stack.count, images.size() * a.window.outputs(), a.groups,
-                  out / a.groups, stack + behind(images, a.outputs(), out));
+  return to_front(op(x, wide, a), stack.count, images.size() * a.window.outputs(), a.groups, out / a.groups,
+                  stack + behind(images, a.outputs(), out));
 }
 
 Tensor input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) {
-  if (filters.ndim() == a.axes + 2) return kConvInputGradient.with(a, dy, filters);
+  if (filters.ndim() == a.axes + 2) return kConvInputGradient(dy, filters, a);
   const Stack stack(filters, a.axes + 2);
   const auto [in, out] = Filters(filters);
   const Shape images = front_of(dy, a.axes + 1);
   const Tensor wide = to_channels(filters, stack.count, a.window.cells(), 1, in * out,
                                   behind(a.sizes(), {stack.count * in}, out));
-  return to_front(kConvInputGradient.with(a, dy, wide), stack.count, images.size() * a.window.pixels(),
-                  a.groups, in, stack + behind(images, a.inputs(), a.groups * in));
+  return to_front(kConvInputGradient(dy, wide, a), stack.count, images.size() * a.window.pixels(), a.groups,
+                  in, stack + behind(images, a.inputs(), a.groups * in));
 }
 
 Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) {
@@ -255,7 +255,7 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) 
     const Shape images = front_of(x, a.axes + 1);
     const Tensor wide = to_channels(dy, stack.count, images.size() * a.window.outputs(), a.groups,
                                     out / a.groups, behind(images, a.outputs(), stack.count * out));
-    return to_front(kConvFilterGradient.with(a, x, wide), stack.count, cells * in, a.groups, out / a.groups,
+    return to_front(kConvFilterGradient(x, wide, a), stack.count, cells * in, a.groups, out / a.groups,
                     stack + behind(a.sizes(), {in}, out));
   }
   if (x.ndim() > dy.ndim()) {
@@ -263,10 +263,10 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) 
     const Shape images = front_of(dy, a.axes + 1);
     const Tensor wide = to_channels(x, stack.count, images.size() * a.window.pixels(), a.groups, in,
                                     behind(images, a.inputs(), stack.count * a.groups * in));
-    return to_front(kConvFilterGradient.with(a, wide, dy), stack.count, cells, 1, in * out,
+    return to_front(kConvFilterGradient(wide, dy, a), stack.count, cells, 1, in * out,
                     stack + behind(a.sizes(), {in}, out));
   }
-  return kConvFilterGradient.with(a, x, dy);
+  return kConvFilterGradient(x, dy, a);
 }
 
 using Options = Conv3dTransposeOptions;   // options of all ranks
@@ -278,7 +278,7 @@ WindowAttrs window_back(const Call& c, int axes, DepthHeightWidth filters, const
   const auto &s = o.strides, &d = o.dilation;
   if (std::max({from.depth, from.height, from.width, filters.depth, filters.height, filters.width}) >
       kMostCells / std::max({s.depth, s.height, s.width, d.depth, d.height, d.width}))
-    throw_shape_error(c, "extents of 2^31 and more are too large");
+    c.throw_shape_error("extents of 2^31 and more are too large");
   const Padding& plane = o.padding.plane;
   const auto least = [&](std::int64_t n, std::int64_t size, std::int64_t stride, std::int64_t dilation,
                          std::int64_t padding) {
@@ -324,32 +324,31 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
   }
   constexpr std::string_view names[] = {"columns", "rows, columns", "planes, rows, columns"};
   if (filters.ndim() != axes + 2)
-    throw_shape_error(c, fmt::format("filters need the axes {}, {}", names[axes - 1],
-                                     transposed ? "out and in" : "in and out"));
+    c.throw_shape_error(fmt::format("filters need the axes {}, {}", names[axes - 1],
+                                    transposed ? "out and in" : "in and out"));
   const auto [in, out] = Filters(filters);
   if (channels_of(x) % o.groups || out % o.groups)
-    throw_shape_error(c, fmt::format("channels cannot be divided into {} groups", o.groups));
+    c.throw_shape_error(fmt::format("channels cannot be divided into {} groups", o.groups));
   const std::int64_t taken = transposed ? out : in,
                      offered = transposed ? channels_of(x) : channels_of(x) / o.groups;
   if (taken != offered) {
     const bool first = x.shape()[x.ndim() - axes - 1] == taken * (transposed ? 1 : o.groups);
-    throw_shape_error(c,
-                      fmt::format("filters take {} channels, {} has {}{}", taken,
-                                  o.groups > 1 && !transposed ? "a group of x" : "x", offered,
-                                  first ? " in its last axis; set .layout where channels come first" : ""));
+    c.throw_shape_error(fmt::format("filters take {} channels, {} has {}{}", taken,
+                                    o.groups > 1 && !transposed ? "a group of x" : "x", offered,
+                                    first ? " in its last axis; set .layout where channels come first" : ""));
   }
   const DepthHeightWidth size = extents_of(filters, axes, 2);
-  if (std::min({size.depth, size.height, size.width}) == 0) throw_shape_error(c, "filters are empty");
+  if (std::min({size.depth, size.height, size.width}) == 0) c.throw_shape_error("filters are empty");
   if (std::max({size.depth, size.height, size.width, in, out}) > kMostCells ||
       static_cast<double>(size.depth) * static_cast<double>(size.height) * static_cast<double>(size.width) *
               static_cast<double>(in) >
           kMostCells)
-    throw_shape_error(c, "filters of 2^31 and more are too large");
+    c.throw_shape_error("filters of 2^31 and more are too large");
   WindowAttrs a = transposed
                       ? window_back(c, axes, size, o)
                       : checked_window(c, "the filters are", axes, size, o.strides, o.dilation, o.padding);
   a.groups = o.groups;
-  return op.with(a, x, filters);
+  return op(x, filters, a);
 }
 
 template <int N> Tensor convolution(const Tensor& x, const Tensor& filters, const ConvOptions<N>& o) {

@@ -23,7 +23,7 @@ Spec infer_depthwise(const Call& c, const Shape& from, const Shape& to) {
   require_rank(c, 0);
   require_images(c, 0, from, channels_of(c.x[0]));
   if (c.x[1].shape() != behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0])))
-    throw_shape_error(c, "filters do not fit the window");
+    c.throw_shape_error("filters do not fit the window");
   return {c.x[0].dtype(), behind(front_of(c.x[0]), to, channels_of(c.x[0]))};
 }
 Shape inputs_of(const Call& c) { return c.attrs<WindowAttrs>().inputs(); }
@@ -85,7 +85,7 @@ constexpr Op kDepthwiseConv2dFilterGradient = {
       require_rank(c, 0);
       require_images(c, 0, inputs_of(c), channels_of(c.x[0]));
       require_images(c, 1, outputs_of(c), channels_of(c.x[0]));
-      if (front_of(c.x[0]) != front_of(c.x[1])) throw_shape_error(c, "numbers of images differ");
+      if (front_of(c.x[0]) != front_of(c.x[1])) c.throw_shape_error("numbers of images differ");
       return {c.x[0].dtype(), behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0]))};
     },
     .forward =
@@ -120,8 +120,8 @@ constexpr Op kDilation2d = {
                                           reshape(positions, all), {shape.size()}, -1),
                            behind_extra(dy, c.y[0].ndim(), shape));
           };
-          if (c.needs(0)) dx[0] = put(at.of_x, c.x[0].shape());
-          if (c.needs(1)) dx[1] = put(at.of_filters, c.x[1].shape());
+          if (c.needs_gradient(0)) dx[0] = put(at.of_x, c.x[0].shape());
+          if (c.needs_gradient(1)) dx[1] = put(at.of_filters, c.x[1].shape());
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           const DepthwisePositions at = dilation_positions(c);
@@ -155,13 +155,13 @@ constexpr const Op* depthwise_table[] = {&kDepthwiseConv2d, &kDepthwiseConv2dInp
                                          &kDilation2dPositions};
 
 Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters) {
-  return kDepthwiseConv2d.with(a, x, filters);
+  return kDepthwiseConv2d(x, filters, a);
 }
 Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) {
-  return kDepthwiseConv2dInputGradient.with(a, dy, filters);
+  return kDepthwiseConv2dInputGradient(dy, filters, a);
 }
 Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) {
-  return kDepthwiseConv2dFilterGradient.with(a, x, dy);
+  return kDepthwiseConv2dFilterGradient(x, dy, a);
 }
 DepthwisePositions dilation_positions(const Call& c) {
   const Tensor inputs[] = {c.x[0], c.x[1]};
@@ -183,10 +183,10 @@ WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const 
   require_rank(c, 0);
   const Shape& f = filters.shape();
   if (f.ndim() != filter_rank || f[2] != channels_of(x) || std::min(f[0], f[1]) < 1)
-    throw_shape_error(c, fmt::format("filters are not [rows, columns, {}{}]", channels_of(x),
-                                     filter_rank == 4 ? ", multiplier" : ""));
+    c.throw_shape_error(fmt::format("filters are not [rows, columns, {}{}]", channels_of(x),
+                                    filter_rank == 4 ? ", multiplier" : ""));
   if (std::max(f[0], f[1]) > kMostCells || static_cast<double>(f[0]) * static_cast<double>(f[1]) > kMostCells)
-    throw_shape_error(c, "filters of 2^31 and more are too large");
+    c.throw_shape_error("filters of 2^31 and more are too large");
   return checked_window(c, "the filters are", 2, {1, f[0], f[1]}, strides, dilation, padding);
 }
 
@@ -208,11 +208,11 @@ Tensor depthwise_conv2d(const Tensor& images, const Tensor& all, const Conv2dOpt
   const WindowAttrs a = checked(kDepthwiseConv2d, x, filters, o, 4);
   const std::int64_t multiplier = filters.shape()[3], channels = channels_of(x);
   const Tensor each = reshape(filters, behind({}, a.sizes(), channels * multiplier));
-  if (multiplier == 1) return kDepthwiseConv2d.with(a, x, each);
+  if (multiplier == 1) return kDepthwiseConv2d(x, each, a);
   Shape copies = x.shape(), flat = x.shape();
   copies.push_back(multiplier);
   flat.set(flat.ndim() - 1, channels * multiplier);
-  return kDepthwiseConv2d.with(a, reshape(broadcast_to(expand_dims(x, -1), copies), flat), each);
+  return kDepthwiseConv2d(reshape(broadcast_to(expand_dims(x, -1), copies), flat), each, a);
 }
 
 Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
@@ -227,7 +227,7 @@ Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& 
   if (!reads(a.window.plane.rows) || !reads(a.window.plane.columns))
     throw_error<ShapeError>("dilation2d: a window contains no element of the image: x is {}, filters is {}",
                             x.spec(), filters.spec());
-  return kDilation2d.with(a, x, filters);
+  return kDilation2d(x, filters, a);
 }
 
 std::span<const Op* const> depthwise_ops() { return depthwise_table; }

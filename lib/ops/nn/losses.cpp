@@ -36,10 +36,10 @@ void require_one_shape(std::string_view loss, std::string_view name, const Opera
 Spec infer_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   if (is_floating(labels.dtype()) && is_integer(logits.dtype()))
-    throw_dtype_error(c, "labels, which are i32 or i64, come before logits");
+    c.throw_dtype_error("labels, which are i32 or i64, come before logits");
   require_indices(c, 0);
   require_floating(c, 1);
-  if (logits.ndim() == 0) throw_shape_error(c, "logits has no axis of classes");
+  if (logits.ndim() == 0) c.throw_shape_error("logits has no axis of classes");
   if (const Shape rows = rows_of(logits); rows != labels.shape())
     throw_apart(c.op.name, "labels do not have the shape of logits without its last axis", labels, rows,
                 "logits", logits);
@@ -117,8 +117,8 @@ constexpr Op kSoftmaxCrossEntropy = {
         {.x = 0b11},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor dy = expand_dims(std::move(dys[0]).dense(), -1);
-          if (c.needs(0)) dx[0] = -dy * log_softmax(c.x[1]);
-          if (c.needs(1)) dx[1] = dy * dense_error_of(c);
+          if (c.needs_gradient(0)) dx[0] = -dy * log_softmax(c.x[1]);
+          if (c.needs_gradient(1)) dx[1] = dy * dense_error_of(c);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           if (dx[0].defined()) dy[0] = -sum(log_softmax(c.x[1]) * dx[0], -1);
@@ -174,7 +174,8 @@ constexpr Op kL2Loss = {
           require_floating(c, 0);
           return Spec{c.x[0].dtype(), {}};
         },
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; },
+                Outputs::by_kernel},
     .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -205,11 +206,11 @@ Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
 
 Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
-  return kSparseSoftmaxCrossEntropy.execute({x, 2});
+  return kSparseSoftmaxCrossEntropy({x, 2});
 }
 Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
-  return kSoftmaxCrossEntropy.execute({x, 2});
+  return kSoftmaxCrossEntropy({x, 2});
 }
 
 Tensor sigmoid_cross_entropy(Operand labels, Operand logits) {
@@ -218,7 +219,7 @@ Tensor sigmoid_cross_entropy(Operand labels, Operand logits) {
 }
 Tensor l2_loss(const Tensor& x) {
   const Tensor* inputs[] = {&x};
-  return kL2Loss.execute({inputs, 1});
+  return kL2Loss({inputs, 1});
 }
 
 Tensor mean_squared_error(Operand labels, Operand predictions) {

@@ -23,10 +23,10 @@ constexpr Op kDropout = {
         [](const Call& c) {
           const Tensor &x = c.x[0], &dropped = c.x[1];
           require_floating(c, 0);
-          if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped must be bool");
+          if (dropped.dtype() != DType::boolean) c.throw_dtype_error("dropped must be bool");
           if (x.ndim() < dropped.ndim() ||
               Shape(x.shape().dims().last(static_cast<std::size_t>(dropped.ndim()))) != dropped.shape())
-            throw_shape_error(c, "the last axes of x must match dropped");
+            c.throw_shape_error("the last axes of x must match dropped");
           return x.spec();
         },
     .forward =
@@ -41,7 +41,7 @@ constexpr Op kDropout = {
 constexpr const Op* nn_table[] = {&kDropout};
 
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped) {
-  return kDropout.with(a, x, dropped);
+  return kDropout(x, dropped, a);
 }
 
 }   // namespace

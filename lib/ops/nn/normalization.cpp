@@ -19,12 +19,12 @@ double epsilon_of(const Call& c) { return c.attrs<NormAttrs>().epsilon; }
 void require_rows(const Call& c, int i, int first) {
   const Tensor& x = c.x[i];
   require_floating(c, i);
-  if (x.ndim() == 0) throw_shape_error(c, fmt::format("{} needs rank 1 or more", c.op.args[i]));
+  if (x.ndim() == 0) c.throw_shape_error(fmt::format("{} needs rank 1 or more", c.op.args[i]));
   require_one_dtype(c);
   for (int k = first; k < c.x.size(); ++k)
     if (c.x[k].shape() != Shape{x.shape()[x.ndim() - 1]})
-      throw_shape_error(
-          c, fmt::format("{} must be a vector as long as the last axis of {}", c.op.args[k], c.op.args[i]));
+      c.throw_shape_error(
+          fmt::format("{} must be a vector as long as the last axis of {}", c.op.args[k], c.op.args[i]));
 }
 
 Spec infer_layer_norm(const Call& c) {
@@ -33,17 +33,17 @@ Spec infer_layer_norm(const Call& c) {
 }
 std::vector<Spec> infer_gradient(const Call& c) {
   require_rows(c, 1, 2);
-  if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "dy and x differ in shape");
+  if (c.x[0].shape() != c.x[1].shape()) c.throw_shape_error("dy and x differ in shape");
   return {c.x[1].spec(), c.x[2].spec(), c.x[2].spec()};
 }
 std::vector<Spec> infer_batch_norm_gradient(const Call& c) {
   std::vector<Spec> specs = infer_gradient(c);
-  if (c.x[1].size() == 0) throw_shape_error(c, "no elements to take the mean of");
+  if (c.x[1].size() == 0) c.throw_shape_error("no elements to take the mean of");
   return specs;
 }
 std::vector<Spec> infer_batch_norm(const Call& c) {
   require_rows(c, 0, 1);
-  if (c.x[0].size() == 0) throw_shape_error(c, "no elements to take the mean of");
+  if (c.x[0].size() == 0) c.throw_shape_error("no elements to take the mean of");
   return {c.x[0].spec(), c.x[1].spec(), c.x[1].spec(), c.x[1].spec(), c.x[1].spec()};
 }
 
@@ -118,13 +118,13 @@ void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradi
                w = std::move(cotangents[2]).dense();
   const Normalised n = normalised(x, epsilon_of(c));
   const Tensor nu = n.derivative(u);
-  if (c.needs(0)) dx[0] = scale * nu + n.x() * v + w;
-  if (c.needs(1)) {
+  if (c.needs_gradient(0)) dx[0] = scale * nu + n.x() * v + w;
+  if (c.needs_gradient(1)) {
     const Tensor g = dy * scale, ng = n.derivative(g);
     dx[1] = n.derivative(dy * v) -
             n.r() * (n.x() * n.of_row(u * ng) + n.of_row(g * n.x()) * nu + n.of_row(u * n.x()) * ng);
   }
-  if (c.needs(2)) dx[2] = sum(dy * nu, all_but_last(x));
+  if (c.needs_gradient(2)) dx[2] = sum(dy * nu, all_but_last(x));
 }
 template <Normalised (*normalised)(const Tensor& x, double epsilon)> constexpr Rule gradient_rule() {
   Rule rule = Rule::custom({.x = 0b111}, gradient_vjp<normalised>);
@@ -176,11 +176,11 @@ void batch_norm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> d
   Tensor of_x;
   if (dy[0].defined()) {
     const Tensor d = std::move(dy[0]).dense();
-    if (c.needs(0)) of_x = n.derivative(d * scale);
-    if (c.needs(1)) dx[1] = sum(d * n.x(), rows);
-    if (c.needs(2)) dx[2] = sum(d, rows);
+    if (c.needs_gradient(0)) of_x = n.derivative(d * scale);
+    if (c.needs_gradient(1)) dx[1] = sum(d * n.x(), rows);
+    if (c.needs_gradient(2)) dx[2] = sum(d, rows);
   }
-  if (!c.needs(0)) return;
+  if (!c.needs_gradient(0)) return;
   const double count = count_of(x);
   for (const std::size_t k : {1u, 3u})
     if (dy[k].defined()) of_x = plus_if(of_x, beside_x(x, std::move(dy[k])) * (1 / count) + zeros_like(x));
@@ -254,8 +254,8 @@ constexpr Op kBatchNorm = {
     .tensorflow = "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
     .args = {"x", "scale", "offset"},
     .infer = infer_batch_norm,
-    .forward = {run_batch_norm, Outputs::own},
-    .rule = accepting_none(Rule::custom({.x = 0b11}, batch_norm_vjp)),
+    .forward = {run_batch_norm, Outputs::by_kernel},
+    .rule = Rule::custom({.x = 0b11}, batch_norm_vjp).accepting_none(),
 };
 
 constexpr Op kBatchNormGradient = {
@@ -284,7 +284,7 @@ constexpr Op kLocalResponseNormalization = {
                   const auto& o = c.attrs<LocalResponseNormalizationOptions>();
                   y[0] = c.x[0] * pow(normaliser(c.x[0], o), -o.beta);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom(
         {.x = 1},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -316,7 +316,7 @@ void check_epsilon(std::string_view name, double epsilon) {
 
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
   check_epsilon("layer_norm", epsilon);
-  return kLayerNorm.with(NormAttrs{epsilon}, x, scale, offset);
+  return kLayerNorm(x, scale, offset, NormAttrs{epsilon});
 }
 
 BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
@@ -352,7 +352,7 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
 Tensor local_response_normalization(const Tensor& x, const LocalResponseNormalizationOptions& options) {
   if (options.radius < 0)
     throw_error<ArgumentError>("local_response_normalization: radius is {}; use 0 or more", options.radius);
-  return kLocalResponseNormalization.with(options, x);
+  return kLocalResponseNormalization(x, options);
 }
 
 std::span<const Op* const> normalization_ops() { return normalization_table; }

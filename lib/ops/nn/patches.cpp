@@ -25,7 +25,7 @@ Spec infer_patches_gradient(const Call& c) {
   require_floating(c, 0);
   require_rank(c, 0, a.axes);
   if (channels_of(c.x[0]) % a.window.cells())
-    throw_shape_error(c, fmt::format("the last axis does not hold windows of {}", a.sizes()));
+    c.throw_shape_error(fmt::format("the last axis does not hold windows of {}", a.sizes()));
   require_images(c, 0, a.outputs(), channels_of(c.x[0]));
   return {c.x[0].dtype(),
           behind(front_of(c.x[0], a.axes + 1), a.inputs(), channels_of(c.x[0]) / a.window.cells())};
@@ -83,9 +83,9 @@ constexpr Op kExtractVolumePatches = {
 constexpr const Op* patches_table[] = {&kExtractImagePatches, &kPatchesGradient, &kExtractVolumePatches};
 
 Tensor patches(const WindowAttrs& a, const Tensor& x) {
-  return (a.axes == 2 ? kExtractImagePatches : kExtractVolumePatches).with(a, x);
+  return (a.axes == 2 ? kExtractImagePatches : kExtractVolumePatches)(x, a);
 }
-Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) { return kPatchesGradient.with(a, dy); }
+Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) { return kPatchesGradient(dy, a); }
 
 Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatchOptions& o) {
   const Tensor* inputs[] = {&x};
@@ -95,7 +95,7 @@ Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatc
   check_numbers(op, "dilation is", o.dilation, axes);
   check_padding(op, o.padding, kMostCells);
   require_rank(c, 0, axes);
-  return op.with(checked_window(c, "the window is", axes, o.window, o.strides, o.dilation, o.padding), x);
+  return op(x, checked_window(c, "the window is", axes, o.window, o.strides, o.dilation, o.padding));
 }
 
 }   // namespace

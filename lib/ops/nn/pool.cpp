@@ -45,9 +45,9 @@ void require_beside_x(const Call& c, const Shape& extents) {
   require_extents(c, 0, extents);
   require_extents(c, 1, c.attrs<PoolAttrs>().inputs());
   const Shape many = front_of_pool(c, 0), few = front_of_pool(c, 1);
-  if (channels_of(c.x[0]) != channels_of(c.x[1])) throw_shape_error(c, "channels differ");
+  if (channels_of(c.x[0]) != channels_of(c.x[1])) c.throw_shape_error("channels differ");
   if (many.ndim() < few.ndim() || Shape(many.dims().last(static_cast<std::size_t>(few.ndim()))) != few)
-    throw_shape_error(c, "numbers of images differ");
+    c.throw_shape_error("numbers of images differ");
 }
 Spec infer_scatter(const Call& c) {
   const auto& a = c.attrs<PoolAttrs>();
@@ -141,7 +141,7 @@ constexpr Op kMaxPool3d = {
                   const auto& a = c.attrs<VolumeAttrs>();
                   y[0] = a.unfolded(max_of(a.across, a.folded(max_of(a.plane, c.x[0]))));
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom({.x = 1}, max_volumes_vjp, max_volumes_jvp),
 };
 
@@ -235,7 +235,7 @@ constexpr Op kAvgPool3d = {
                   const auto& a = c.attrs<VolumeAttrs>();
                   y[0] = a.unfolded(avg(a.across, a.folded(avg(a.plane, c.x[0]))));
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::linear([](const Call& c, const Tensor& dy) {
       const auto& a = c.attrs<VolumeAttrs>();
       return avg_gradient(a.plane, a.unfolded(avg_gradient(a.across, a.folded(dy))));
@@ -270,14 +270,14 @@ constexpr const Op* pool_table[] = {
     &kMaxPoolGather, &kAvgPool2d, &kAvgPool1d, &kAvgPool3d,         &kFractionalAvgPool, &kAvgPoolGradient};
 
 Tensor max_scatter(const PoolAttrs& a, const Tensor& dy, const Tensor& x) {
-  return piecewise(kMaxPoolScatter.with(a, dy, x), x);
+  return piecewise(kMaxPoolScatter(dy, x, a), x);
 }
 Tensor max_gather(const PoolAttrs& a, const Tensor& v, const Tensor& x) {
-  return piecewise(kMaxPoolGather.with(a, v, x), x);
+  return piecewise(kMaxPoolGather(v, x, a), x);
 }
-Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) { return kAvgPoolGradient.with(a, dy); }
-Tensor max_of(const PoolAttrs& a, const Tensor& x) { return kMaxPool2d.with(a, x); }
-Tensor avg(const PoolAttrs& a, const Tensor& x) { return kAvgPool2d.with(a, x); }
+Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) { return kAvgPoolGradient(dy, a); }
+Tensor max_of(const PoolAttrs& a, const Tensor& x) { return kMaxPool2d(x, a); }
+Tensor avg(const PoolAttrs& a, const Tensor& x) { return kAvgPool2d(x, a); }
 
 template <int N> Pool3dOptions options_in_volume(const Op& op, const PoolOptions<N>& o) {
   if constexpr (N == 1) check_row_padding(op.name, o.padding);
@@ -319,7 +319,7 @@ Tensor empty_pool(const Op& op, const Tensor& x, const WindowAttrs& a) {
 Tensor pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
   const WindowAttrs a = window_over(op, axes, x, o);
   if (Tensor y = empty_pool(op, x, a); y.defined()) return y;
-  return axes == 3 ? op.with(volume_pool_of(a), x) : op.with(pool_of(a), x);
+  return axes == 3 ? op(x, volume_pool_of(a)) : op(x, pool_of(a));
 }
 template <int N> Tensor max_pool(const Op& op, const Tensor& x, const PoolOptions<N>& options) {
   const Pool3dOptions o = options_in_volume(op, options);
@@ -369,7 +369,7 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalPoolOptions
       bounds_of(op.name, x.shape()[x.ndim() - 2], o.width_ratio, o.pseudo_random, key.split(1));
   const PoolAttrs a = pool_of(rows, columns, o.overlapping);
   check_cells(op, {1, a.pool->rows.widest(), a.pool->columns.widest()}, 2);
-  return {op.with(a, x), tensor(rows), tensor(columns)};
+  return {op(x, a), tensor(rows), tensor(columns)};
 }
 
 }   // namespace

@@ -82,7 +82,7 @@ std::vector<Spec> infer_lstm_gradient(const Call& c) {
       gates.shape() != Shape{states.shape()[0], c0.shape()[0], 4 * c0.shape()[1]} ||
       weights.shape()[1] != 4 * c0.shape()[1] || weights.shape()[0] < c0.shape()[1] ||
       !fits(0, states.shape()) || !fits(1, states.shape()) || !fits(2, gates.shape()))
-    throw_shape_error(c, "states, gates and weights do not match");
+    c.throw_shape_error("states, gates and weights do not match");
   return {gates.spec(), c0.spec(), c0.spec()};
 }
 
@@ -124,18 +124,18 @@ void lstm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensors g =
       lstm_gradient(c.attrs<LstmAttrs>(), {given(0), given(1), given(2), c.y[2], c.y[1], c.x[2], weights});
   const Tensor dz = reshape(g[0], {time * batch, 4 * units});
-  if (c.needs(0))
+  if (c.needs_gradient(0))
     dx[0] = reshape(matmul(dz, slice(weights, {0, 0}, {in, 4 * units}), {.transpose_b = true}), x.shape());
-  if (c.needs(1)) dx[1] = g[1];
-  if (c.needs(2)) dx[2] = g[2];
-  if (c.needs(3)) {
+  if (c.needs_gradient(1)) dx[1] = g[1];
+  if (c.needs_gradient(2)) dx[2] = g[2];
+  if (c.needs_gradient(3)) {
     const Tensor before =
         time ? concat({expand_dims(h, 0), slice(c.y[0], {0, 0, 0}, {time - 1, batch, units})}, 0) : c.y[0];
     dx[3] = concat({matmul(reshape(x, {time * batch, in}), dz, {.transpose_a = true}),
                     matmul(reshape(before, {time * batch, units}), dz, {.transpose_a = true})},
                    0);
   }
-  if (c.needs(4)) dx[4] = sum(dz, 0);
+  if (c.needs_gradient(4)) dx[4] = sum(dz, 0);
 }
 
 void require_lengths(const Call& c, int i, std::string_view what, std::int64_t batch) {
@@ -239,8 +239,8 @@ constexpr Op kBlockLstm = {
     .tensorflow = "BlockLSTM",
     .args = {"x", "h", "c", "weights"},
     .infer = infer_lstm,
-    .forward = {run_lstm, Outputs::own},
-    .rule = unstacked(accepting_none(Rule::custom({.x = 0b1111, .y = true}, lstm_vjp))),
+    .forward = {run_lstm, Outputs::by_kernel},
+    .rule = unstacked(Rule::custom({.x = 0b1111, .y = true}, lstm_vjp).accepting_none()),
 };
 
 constexpr Op kBlockLstmGradient = {
@@ -277,7 +277,7 @@ constexpr Op kCtcLoss = {
                   allocate_for(y[0]);
                   kernels::ctc_loss(labels, log_softmax(c.x[1]), y[0]);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom(
         {.x = 0b1111},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -305,7 +305,7 @@ constexpr Op kCtcLossGradient = {
                   y[0] = copy_of(exp(log_p));   // a copy, since results of ops must not be written
                   kernels::ctc_gradient(labels, log_p, y[0]);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = unstacked(Rule::custom({.x = 0b1111},
                                    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                                      if (c.x[1].size() == 0) {
@@ -325,7 +325,7 @@ constexpr const Op* rnn_table[] = {&kBlockLstm, &kBlockLstmGradient, &kCtcLoss, 
 
 Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x) { return kBlockLstmGradient.run(x, Attrs(a)); }
 Tensor ctc_gradient(const CtcAttrs& a, const Call& c) {
-  return kCtcLossGradient.with(a, c.x[0], c.x[1], c.x[2], c.x[3]);
+  return kCtcLossGradient(c.x[0], c.x[1], c.x[2], c.x[3], a);
 }
 
 }   // namespace
@@ -357,7 +357,7 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeights& w) {
 
 Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths,
                 const Tensor& logit_lengths, std::int64_t blank) {
-  return kCtcLoss.with(CtcAttrs{blank}, labels, logits, label_lengths, logit_lengths);
+  return kCtcLoss(labels, logits, label_lengths, logit_lengths, CtcAttrs{blank});
 }
 
 std::span<const Op* const> rnn_ops() { return rnn_table; }

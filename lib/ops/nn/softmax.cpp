@@ -25,7 +25,7 @@ Spec infer_derivative(const Call& c) {
   require_one_dtype(c);
   if (v.ndim() < p.shape.ndim() ||
       Shape(v.shape().dims().last(static_cast<std::size_t>(p.shape.ndim()))) != p.shape)
-    throw_shape_error(c, "the last axes of v must match p");
+    c.throw_shape_error("the last axes of v must match p");
   return v.spec();
 }
 
@@ -49,14 +49,15 @@ constexpr Op kSoftmax = {
     .infer = infer_softmax,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-    .rule = stacking_jvp(Rule::custom(
-        {.y = true},
-        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis);
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis);
-        })),
+    .rule = Rule::custom(
+                {.y = true},
+                [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                  dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis);
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis);
+                })
+                .stacking_jvp(),
 };
 
 constexpr Op kLogSoftmax = {
@@ -67,16 +68,17 @@ constexpr Op kLogSoftmax = {
     .infer = infer_softmax,
     .forward = [](const Call& c,
                   std::span<Tensor> y) { kernels::log_softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-    .rule = stacking_jvp(Rule::custom(
-        {.y = true},
-        [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-          const Tensor dy = std::move(dys[0]).dense();
-          dx[0] =
-              log_softmax_derivative(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, {.keepdims = true}), c.y[0]);
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, {.keepdims = true});
-        })),
+    .rule = Rule::custom(
+                {.y = true},
+                [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                  const Tensor dy = std::move(dys[0]).dense();
+                  dx[0] = log_softmax_derivative(
+                      dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, {.keepdims = true}), c.y[0]);
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, {.keepdims = true});
+                })
+                .stacking_jvp(),
 };
 
 constexpr Op kSoftmaxDerivative = {
@@ -93,8 +95,8 @@ constexpr Op kSoftmaxDerivative = {
     .rule = Rule::custom({.x = 0b11},
                          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
                            const Tensor dy = std::move(dys[0]).dense();
-                           if (c.needs(0)) dx[0] = along_p(c, dy);
-                           if (c.needs(1))
+                           if (c.needs_gradient(0)) dx[0] = along_p(c, dy);
+                           if (c.needs_gradient(1))
                              dx[1] = softmax_derivative(c.x[0], dy, c.attrs<SoftmaxAttrs>().axis);
                          }),
 };
@@ -117,13 +119,13 @@ Tensor log_softmax_derivative(Operand v, Operand total, Operand log_share) {
 }
 
 Tensor softmax_along(const Op& op, const Tensor& x, int axis) {
-  return op.with(SoftmaxAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()}, x);
+  return op(x, SoftmaxAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()});
 }
 
 }   // namespace
 
 Tensor softmax_derivative(const Tensor& y, const Tensor& v, int axis) {
-  return kSoftmaxDerivative.with(SoftmaxAttrs{axis}, y, v);
+  return kSoftmaxDerivative(y, v, SoftmaxAttrs{axis});
 }
 Tensor softmax(const Tensor& x, int axis) { return softmax_along(kSoftmax, x, axis); }
 Tensor log_softmax(const Tensor& x, int axis) { return softmax_along(kLogSoftmax, x, axis); }

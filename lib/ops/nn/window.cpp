@@ -49,13 +49,13 @@ Shape behind(Shape front, const Shape& extents, std::int64_t channels) {
 void require_images(const Call& c, int i, const Shape& extents, std::int64_t channels) {
   const int n = extents.ndim() + 1;
   if (c.x[i].ndim() < n || c.x[i].shape() != behind(front_of(c.x[i], n), extents, channels))
-    throw_shape_error(
-        c, fmt::format("the last axes of {} must be {}", c.op.args[i], behind({}, extents, channels)));
+    c.throw_shape_error(
+        fmt::format("the last axes of {} must be {}", c.op.args[i], behind({}, extents, channels)));
 }
 void require_rank(const Call& c, int i, int axes) {
   constexpr std::string_view names[] = {"width", "height, width", "depth, height, width"};
   if (c.x[i].ndim() <= axes)
-    throw_shape_error(c, fmt::format("{} needs the axes {} and channels", c.op.args[i], names[axes - 1]));
+    c.throw_shape_error(fmt::format("{} needs the axes {} and channels", c.op.args[i], names[axes - 1]));
 }
 void require_floats(const Call& c) {
   require_floating(c, 0);
@@ -90,11 +90,11 @@ WindowAttrs checked_window(const Call& c, std::string_view what, int axes, Depth
   constexpr std::string_view names[] = {"row", "image", "volume"};
   const DepthHeightWidth from = extents_of(c.x[0], axes, 1);
   if (std::max({from.depth, from.height, from.width}) > kMostCells)
-    throw_shape_error(c, "extents of 2^31 and more are too large");
+    c.throw_shape_error("extents of 2^31 and more are too large");
   const Window3d w = window_of(from, size, strides, dilation, padding);
   if (padding.plane.mode != Padding::same &&
       std::min({w.planes.outputs, w.plane.rows.outputs, w.plane.columns.outputs}) == 0)
-    throw_shape_error(c, fmt::format("{} larger than the padded {}", what, names[axes - 1]));
+    c.throw_shape_error(fmt::format("{} larger than the padded {}", what, names[axes - 1]));
   return {w, axes};
 }
 

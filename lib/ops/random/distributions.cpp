@@ -98,15 +98,15 @@ Spec infer_categorical(const Call& c) {
   if (n < 0) throw_error<ArgumentError>("categorical: n is {}; use 0 or more", n);
   Shape shape = logits.shape;
   shape.set(shape.ndim() - 1, n);
-  if (k == 0 && shape.size() > 0) throw_shape_error(c, "nothing to choose from");
+  if (k == 0 && shape.size() > 0) c.throw_shape_error("nothing to choose from");
   return {DType::i64, shape};
 }
 
 Tensor drawn_by(const Op& op, const Shape& shape, Key key, std::initializer_list<Operand> parameters) {
   Tensor converted[kMaxInputs];
   const Tensor* x[kMaxInputs];
-  promote(parameters, converted, x);
-  return op.execute({x, static_cast<int>(parameters.size())}, Attrs(DrawAttrs{key, shape}));
+  ops::promote(parameters, converted, x);
+  return op({x, static_cast<int>(parameters.size())}, Attrs(DrawAttrs{key, shape}));
 }
 
 constexpr Op kGamma = {
@@ -224,7 +224,7 @@ constexpr Op kParameterizedTruncatedNormal = {
           const Tensor dy = std::move(dys[0]).dense();
           const auto partials = truncated_normal_partials(c);
           for (int i = 0; i < 4; ++i)
-            if (c.needs(i))
+            if (c.needs_gradient(i))
               dx[static_cast<std::size_t>(i)] = unbroadcast(c, dy * partials[static_cast<std::size_t>(i)], i);
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) { jvp_by(truncated_normal_partials(c), dx, dy); }),
@@ -257,7 +257,7 @@ Tensor parameterized_truncated_normal(const Shape& shape, Operand mean, Operand 
   return drawn_by(kParameterizedTruncatedNormal, shape, key, {mean, stddev, low, high});
 }
 Tensor categorical(const Tensor& logits, std::int64_t n, Key key) {
-  return kCategorical.with(CategoricalAttrs{key, n}, logits);
+  return kCategorical(logits, CategoricalAttrs{key, n});
 }
 
 }   // namespace random

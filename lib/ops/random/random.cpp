@@ -91,18 +91,16 @@ Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype
   if (!(low < high) || !std::isfinite(high - low))
     throw_error<ArgumentError>(
         "uniform: low must be less than high, and high - low finite: low is {}, high is {}", low, high);
-  return kUniform.with(UniformAttrs{key, {dtype, shape}, low, high});
+  return kUniform(UniformAttrs{key, {dtype, shape}, low, high});
 }
 
-Tensor normal(const Shape& shape, Key key, DType dtype) {
-  return kNormal.with(NormalAttrs{key, {dtype, shape}});
-}
+Tensor normal(const Shape& shape, Key key, DType dtype) { return kNormal(NormalAttrs{key, {dtype, shape}}); }
 
 Tensor truncated_normal(const Shape& shape, Key key, DType dtype) {
-  return kTruncatedNormal.with(NormalAttrs{key, {dtype, shape}});
+  return kTruncatedNormal(NormalAttrs{key, {dtype, shape}});
 }
 
-Tensor permutation(std::int64_t n, Key key) { return kPermutation.with(PermutationAttrs{key, n}); }
+Tensor permutation(std::int64_t n, Key key) { return kPermutation(PermutationAttrs{key, n}); }
 
 }   // namespace random
 

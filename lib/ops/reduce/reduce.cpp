@@ -28,12 +28,12 @@ Shape reduced(const Call& c) {
 std::int64_t count_of(const Call& c) { return size_along(c.x[0].shape(), c.attrs<ReduceAttrs>().axes); }
 
 Spec infer_sum(const Call& c) {
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool cannot be summed, use astype");
+  if (size_of(c.x[0].dtype()) == 1) c.throw_dtype_error("i8, u8 and bool cannot be summed, use astype");
   return {c.x[0].dtype(), reduced(c)};
 }
 
 Spec infer_prod(const Call& c) {
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool cannot be multiplied, use astype");
+  if (size_of(c.x[0].dtype()) == 1) c.throw_dtype_error("i8, u8 and bool cannot be multiplied, use astype");
   return {c.x[0].dtype(), reduced(c)};
 }
 
@@ -48,16 +48,16 @@ Spec infer_norm(const Call& c) {
 }
 
 Spec infer_extreme(const Call& c) {
-  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
+  if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("bool has no order, use astype");
   require_real(c);
-  if (count_of(c) == 0) throw_shape_error(c, "no elements to choose from");
+  if (count_of(c) == 0) c.throw_shape_error("no elements to choose from");
   return {c.x[0].dtype(), reduced(c)};
 }
 
 Spec infer_argument(const Call& c) { return {DType::i64, infer_extreme(c).shape}; }
 
 Spec infer_bool(const Call& c) {
-  if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
+  if (c.x[0].dtype() != DType::boolean) c.throw_dtype_error("takes bool, compare with 0 first");
   return {DType::boolean, reduced(c)};
 }
 
@@ -85,19 +85,21 @@ std::vector<int> axes_of(const Call& c) {
 
 Spec infer_share(const Call& c) {
   require_floating(c, 0);
-  if (c.x[1].spec() != Spec{c.x[0].dtype(), reduced(c)}) throw_shape_error(c, "best is not a reduction of x");
+  if (c.x[1].spec() != Spec{c.x[0].dtype(), reduced(c)}) c.throw_shape_error("best is not a reduction of x");
   return c.x[0].spec();
 }
 
 Tensor share_of_extreme(const Call& c);
-constexpr Rule kSharedByExtremes = stacking_jvp(Rule::custom(
-    {.x = 1, .y = true},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c);
-    },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) {
-      dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
-    }));
+constexpr Rule kSharedByExtremes =
+    Rule::custom(
+        {.x = 1, .y = true},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c);
+        },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) {
+          dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), {.keepdims = c.attrs<ReduceAttrs>().keepdims});
+        })
+        .stacking_jvp();
 
 Tensor part(const Tensor& x, std::int64_t begin, std::int64_t n) {
   Shape from, size = x.shape();
@@ -147,7 +149,7 @@ Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
 
 template <void kernel(const Tensor&, unsigned, Tensor&)> constexpr Kernel reduced_by = {
     [](const Call& c, std::span<Tensor> y) { kernel(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-    Outputs::fresh, Takes::halves};
+    Outputs::fresh, KernelDtypes::native_and_halves};
 
 constexpr Op kSum = {
     .name = "sum",
@@ -338,18 +340,19 @@ constexpr Op kLogsumexpAndSoftmax = {
           return std::vector<Spec>{infer_last(c), c.x[0].spec()};
         },
     .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], &y[1]); },
-    .rule = accepting_none(Rule::custom(
-        {.y = true},
-        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          if (dy[0].defined()) dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * c.y[1];
-          if (!dy[1].defined()) return;
-          const Tensor of_softmax = softmax_derivative(c.y[1], std::move(dy[1]).dense());
-          dx[0] = dx[0].defined() ? dx[0].dense() + of_softmax : of_softmax;
-        },
-        [](const Call& c, Refs dx, std::span<Tensor> dy) {
-          dy[0] = sum(c.y[1] * dx[0], -1);
-          dy[1] = softmax_derivative(c.y[1], dx[0]);
-        })),
+    .rule = Rule::custom(
+                {.y = true},
+                [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                  if (dy[0].defined()) dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * c.y[1];
+                  if (!dy[1].defined()) return;
+                  const Tensor of_softmax = softmax_derivative(c.y[1], std::move(dy[1]).dense());
+                  dx[0] = dx[0].defined() ? dx[0].dense() + of_softmax : of_softmax;
+                },
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  dy[0] = sum(c.y[1] * dx[0], -1);
+                  dy[1] = softmax_derivative(c.y[1], dx[0]);
+                })
+                .accepting_none(),
 };
 
 constexpr const Op* reduce_table[] = {
@@ -362,11 +365,11 @@ Tensor others(const Call& c) {
 }
 
 Tensor share_of_extreme(const Call& c) {
-  return piecewise(kShareOfExtreme.with(c.attrs<ReduceAttrs>(), c.x[0], c.y[0]), c.x[0]);
+  return piecewise(kShareOfExtreme(c.x[0], c.y[0], c.attrs<ReduceAttrs>()), c.x[0]);
 }
 
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), options.keepdims}, x);
+  return op(x, ReduceAttrs{mask_of(op, axes, x.ndim()), options.keepdims});
 }
 // The position along one axis. A scalar, which has no axis, is treated as one of extent 1.
 Tensor position(const Op& op, const Tensor& x, int axis, ReduceOptions options) {

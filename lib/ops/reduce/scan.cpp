@@ -14,7 +14,7 @@ namespace {
 
 Spec infer_scan(const Call& c) {
   require_axes(c, -c.attrs<ScanAttrs>().axis);
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "takes f32, f64, c64, c128, i32 or i64, use astype");
+  if (size_of(c.x[0].dtype()) == 1) c.throw_dtype_error("takes f32, f64, c64, c128, i32 or i64, use astype");
   return c.x[0].spec();
 }
 
@@ -41,7 +41,7 @@ Spec infer_recurrence(const Call& c) {
   infer_complex_rows(c);
   require_one_dtype(c);
   if (b.ndim() < a.ndim() || Shape(b.dims().last(static_cast<std::size_t>(a.ndim()))) != a)
-    throw_shape_error(c, "the last axes of b must match a");
+    c.throw_shape_error("the last axes of b must match a");
   return c.x[1].spec();
 }
 
@@ -161,14 +161,14 @@ constexpr Op kLinearRecurrence = {
         {.x = 1, .y = true},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
           const Tensor db = recurrence_back(c.x[0], std::move(dys[0]).dense());
-          if (c.needs(0)) {
+          if (c.needs_gradient(0)) {
             const Tensor terms = db * shifted(c.y[0]);
             std::vector<int> rows(
                 static_cast<std::size_t>(c.y[0].ndim() - c.x[0].ndim()));   // axes that only b has
             std::iota(rows.begin(), rows.end(), -c.y[0].ndim());
             dx[0] = rows.empty() ? terms : sum(terms, rows);
           }
-          if (c.needs(1)) dx[1] = db;
+          if (c.needs_gradient(1)) dx[1] = db;
         },
         [](const Call& c, Refs dx, std::span<Tensor> dy) {
           Tensor term = dx[1];
@@ -184,13 +184,12 @@ constexpr const Op* scan_table[] = {&kCumsum, &kCumprod, &kCumulativeLogsumexp, 
 
 Tensor back(const Call& c, const Tensor& dy) {
   const auto& [axis, exclusive, reverse] = c.attrs<ScanAttrs>();
-  return kCumsum.with(ScanAttrs{axis, exclusive, !reverse}, dy);
+  return kCumsum(dy, ScanAttrs{axis, exclusive, !reverse});
 }
 Tensor recurrence(const Tensor& a, const Tensor& b) { return kLinearRecurrence(Operand(a), Operand(b)); }
 
 Tensor scan(const Op& op, const Tensor& x, int axis, const ScanOptions& options) {
-  return op.with(ScanAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), options.exclusive, options.reverse},
-                 x);
+  return op(x, ScanAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), options.exclusive, options.reverse});
 }
 
 // The least finite number of a floating-point dtype.
@@ -229,7 +228,7 @@ Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& option
   Tensor y = with_axis_last(x, at);
   if (options.exclusive && n)
     y = strided_slice(y, {Slice::ellipsis, options.reverse ? Slice(1, {}) : Slice({}, -1)});
-  y = kCumulativeLogsumexp.with(LogSumAttrs{options.reverse}, y);
+  y = kCumulativeLogsumexp(y, LogSumAttrs{options.reverse});
   if (options.exclusive && n) {
     Shape end = y.shape();
     end.set(y.ndim() - 1, 1);

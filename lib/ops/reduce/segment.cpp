@@ -42,11 +42,11 @@ Spec infer_groups(const Call& c) {
   const Tensor &x = c.x[0], &ids = ids_of(c);
   const auto& [count, axis, zero] = c.attrs<SegmentAttrs>();
   require_indices(c, c.x.size() - 1);
-  if (x.dtype() == DType::boolean) throw_dtype_error(c, "takes numbers, use astype");
+  if (x.dtype() == DType::boolean) c.throw_dtype_error("takes numbers, use astype");
   require_axes(c, -axis);
   if (ids.ndim() != 1 || ids.shape()[0] != (c.x.size() == 2 ? x.shape()[x.ndim() + axis] : c.x[1].size()))
-    throw_shape_error(c, c.x.size() == 2 ? "ids must have the shape of the first axis of x"
-                                         : "ids must have the shape of indices");
+    c.throw_shape_error(c.x.size() == 2 ? "ids must have the shape of the first axis of x"
+                                        : "ids must have the shape of indices");
   if (count < 0 && count != kByLastId) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, count);
   return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {groups_of(c)})};
 }
@@ -60,7 +60,7 @@ Spec infer_means(const Call& c) {
 }
 template <Infer::One infer> Spec infer_chosen(const Call& c) {
   require_indices(c, 1);
-  if (c.x[1].ndim() != 1) throw_shape_error(c, "indices must be of rank 1");
+  if (c.x[1].ndim() != 1) c.throw_shape_error("indices must be of rank 1");
   const Spec spec = infer(c);
   require_in_range(c, c.x[0], "x", c.x[0].ndim() + c.attrs<SegmentAttrs>().axis);
   return spec;
@@ -188,20 +188,20 @@ SegmentAttrs along_first(const Tensor& x, std::int64_t count = kByLastId) {
 }
 Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& ids,
               std::optional<std::int64_t> count) {
-  return op.with(along_first(x, count.value_or(kByLastId)), x, indices, ids);
+  return op(x, indices, ids, along_first(x, count.value_or(kByLastId)));
 }
 
 }   // namespace
 
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return kSegmentSum.with(SegmentAttrs{count, axis}, x, ids);
+  return kSegmentSum(x, ids, SegmentAttrs{count, axis});
 }
 
-Tensor segment_sum(const Tensor& x, const Tensor& ids) { return kSegmentSum.with(along_first(x), x, ids); }
-Tensor segment_mean(const Tensor& x, const Tensor& ids) { return kSegmentMean.with(along_first(x), x, ids); }
-Tensor segment_prod(const Tensor& x, const Tensor& ids) { return kSegmentProd.with(along_first(x), x, ids); }
-Tensor segment_max(const Tensor& x, const Tensor& ids) { return kSegmentMax.with(along_first(x), x, ids); }
-Tensor segment_min(const Tensor& x, const Tensor& ids) { return kSegmentMin.with(along_first(x), x, ids); }
+Tensor segment_sum(const Tensor& x, const Tensor& ids) { return kSegmentSum(x, ids, along_first(x)); }
+Tensor segment_mean(const Tensor& x, const Tensor& ids) { return kSegmentMean(x, ids, along_first(x)); }
+Tensor segment_prod(const Tensor& x, const Tensor& ids) { return kSegmentProd(x, ids, along_first(x)); }
+Tensor segment_max(const Tensor& x, const Tensor& ids) { return kSegmentMax(x, ids, along_first(x)); }
+Tensor segment_min(const Tensor& x, const Tensor& ids) { return kSegmentMin(x, ids, along_first(x)); }
 
 Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids,
                           std::optional<std::int64_t> count) {

@@ -44,7 +44,7 @@ unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
 }   // namespace
 
 Tensor count_nonzero(const Tensor& x, const Axes& axes, ReduceOptions options) {
-  return kCountNonzero.with(CountAttrs{mask_of(kCountNonzero, axes, x.ndim()), options.keepdims}, x);
+  return kCountNonzero(x, CountAttrs{mask_of(kCountNonzero, axes, x.ndim()), options.keepdims});
 }
 
 Tensor variance(const Tensor& x, const Axes& axes, VarianceOptions options) {

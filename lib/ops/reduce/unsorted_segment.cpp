@@ -25,12 +25,12 @@ Spec infer_segment(const Call& c) {
   require_indices(c, 1);
   const Tensor &x = c.x[0], &ids = c.x[1];
   const SegmentAttrs& a = c.attrs<SegmentAttrs>();
-  if (x.dtype() == DType::boolean) throw_dtype_error(c, "takes numbers, use astype");
+  if (x.dtype() == DType::boolean) c.throw_dtype_error("takes numbers, use astype");
   if (a.count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, a.count);
   require_axes(c, -a.axis);
   const int axis = x.ndim() + a.axis;
   if (ids.ndim() != 1 || ids.shape()[0] != x.shape()[axis])
-    throw_shape_error(c, "there must be an id for each row");
+    c.throw_shape_error("there must be an id for each row");
   return {x.dtype(), replaced(x.shape(), axis, 1, {a.count})};
 }
 
@@ -41,7 +41,7 @@ Spec infer_real_segment(const Call& c) {
 
 Spec infer_segment_share(const Call& c) {
   require_floating(c, 0);
-  if (c.x[2].spec() != infer_segment(c)) throw_shape_error(c, "best is not a reduction of x by group");
+  if (c.x[2].spec() != infer_segment(c)) c.throw_shape_error("best is not a reduction of x by group");
   return c.x[0].spec();
 }
 
@@ -57,7 +57,7 @@ void run_segment(const Call& c, kernels::ScatterReduction fold, kernels::EmptyGr
 Spec infer_divisors(const Call& c) {
   const DivisorsAttrs& a = c.attrs<DivisorsAttrs>();
   require_indices(c, 0);
-  if (c.x[0].ndim() != 1) throw_shape_error(c, "ids must be of rank 1");
+  if (c.x[0].ndim() != 1) c.throw_shape_error("ids must be of rank 1");
   if (a.count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, a.count);
   Shape shape{a.count};
   for (int d = a.axis + 1; d < 0; ++d)
@@ -68,7 +68,7 @@ Spec infer_divisors(const Call& c) {
 Spec infer_rows_of_groups(const Call& c) {
   require_indices(c, 1);
   require_axes(c, -c.attrs<RowsAttrs>().axis);
-  if (c.x[1].ndim() != 1) throw_shape_error(c, "ids must be of rank 1");
+  if (c.x[1].ndim() != 1) c.throw_shape_error("ids must be of rank 1");
   return {c.x[0].dtype(),
           replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
 }
@@ -218,7 +218,7 @@ Tensor others_of(const Call& c) {
 Tensor share_of_segment_extreme(const Call& c) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   const SegmentAttrs attrs{c.y[0].shape()[c.y[0].ndim() + axis], axis};
-  return piecewise(kShareOfGroupExtreme.with(attrs, c.x[0], c.x[1], c.y[0]), c.x[0]);
+  return piecewise(kShareOfGroupExtreme(c.x[0], c.x[1], c.y[0], attrs), c.x[0]);
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
@@ -235,8 +235,8 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
   Shape rows{ids.size()};
   for (int d = ids.ndim(); d < x.ndim(); ++d)
     rows.push_back(x.shape()[d]);
-  return op.with(SegmentAttrs{count, -rows.ndim()}, ids.ndim() == 1 ? x : reshape(x, rows),
-                 ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
+  return op(ids.ndim() == 1 ? x : reshape(x, rows), ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}),
+            SegmentAttrs{count, -rows.ndim()});
 }
 
 // Divides y, sums of rows by group.
@@ -249,16 +249,16 @@ Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernel
 }   // namespace
 
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) {
-  return kRowsOfGroups.with(RowsAttrs{axis}, x, ids);
+  return kRowsOfGroups(x, ids, RowsAttrs{axis});
 }
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return kUnsortedSegmentSum.with(SegmentAttrs{count, axis, true}, x, ids);
+  return kUnsortedSegmentSum(x, ids, SegmentAttrs{count, axis, true});
 }
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
   if (y.shape.size() == 0) return ones({}, y.dtype);
   const Tensor list = ids.ndim() == 1 ? ids : reshape(ids, {ids.size()});
-  return kGroupDivisors.with(DivisorsAttrs{y.shape[y.shape.ndim() + axis], axis, divisor, y.dtype}, list);
+  return kGroupDivisors(list, DivisorsAttrs{y.shape[y.shape.ndim() + axis], axis, divisor, y.dtype});
 }
 
 namespace detail {

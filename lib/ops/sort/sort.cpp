@@ -17,9 +17,9 @@ namespace tapedeck {
 namespace {
 
 void require_order(const Call& c) {
-  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
+  if (c.x[0].dtype() == DType::boolean) c.throw_dtype_error("bool has no order, use astype");
   require_real(c);
-  if (c.x[0].ndim() == 0) throw_shape_error(c, "takes rank 1 or more");
+  if (c.x[0].ndim() == 0) c.throw_shape_error("takes rank 1 or more");
 }
 std::int64_t extent_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
 
@@ -34,7 +34,7 @@ std::vector<Spec> infer_top_k(const Call& c) {
   std::vector<Spec> specs = infer_sort(c);
   const int at = c.x[0].ndim() + axis;
   if (k < 0 || k > c.x[0].shape()[at])
-    throw_shape_error(c, fmt::format("the axis does not have {} entries", k));
+    c.throw_shape_error(fmt::format("the axis does not have {} entries", k));
   for (Spec& s : specs)
     s.shape.set(at, k);
   return specs;
@@ -61,7 +61,7 @@ void run_sort(const Call& c, std::span<Tensor> y) {
 Spec infer_nth_element(const Call& c) {
   require_order(c);
   const auto& [n, reverse] = c.attrs<NthAttrs>();
-  if (n < 0 || n >= extent_of(c.x[0])) throw_shape_error(c, fmt::format("the axis has no entry {}", n));
+  if (n < 0 || n >= extent_of(c.x[0])) c.throw_shape_error(fmt::format("the axis has no entry {}", n));
   return {c.x[0].dtype(), without(c.x[0].shape(), 1, false)};
 }
 
@@ -72,15 +72,17 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
 }
 
 // For ops that return values and their positions, to which dy is scattered.
-constexpr Rule kChosenAlong = accepting_none(Rule::custom(
-    {.y = true},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      if (dy[0].defined())
-        dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(), c.attrs<SortAttrs>().axis);
-    },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) {
-      dy[0] = take_along_axis(dx[0], c.y[1], c.attrs<SortAttrs>().axis);
-    }));
+constexpr Rule kChosenAlong = Rule::custom(
+                                  {.y = true},
+                                  [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                    if (dy[0].defined())
+                                      dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(),
+                                                             c.attrs<SortAttrs>().axis);
+                                  },
+                                  [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                                    dy[0] = take_along_axis(dx[0], c.y[1], c.attrs<SortAttrs>().axis);
+                                  })
+                                  .accepting_none();
 
 // The share of each element of a row in the gradient of its nth element; equal elements share it equally.
 Tensor share_of_nth(const Call& c) {
@@ -94,7 +96,7 @@ Spec infer_searchsorted(const Call& c) {
   require_one_dtype(c);
   Shape expected = sorted.shape();
   if (values.ndim() == sorted.ndim()) expected.set(values.ndim() - 1, extent_of(values));
-  if (values.shape() != expected) throw_shape_error(c, "shapes differ outside the last axis");
+  if (values.shape() != expected) c.throw_shape_error("shapes differ outside the last axis");
   return {DType::i64, values.shape()};
 }
 
@@ -111,7 +113,7 @@ void run_unique(const Call& c, std::span<Tensor> y) {
 
 Spec infer_permutation(const Call& c) {
   require_indices(c, 0);
-  if (c.x[0].ndim() != 1) throw_shape_error(c, "takes rank 1");
+  if (c.x[0].ndim() != 1) c.throw_shape_error("takes rank 1");
   return c.x[0].spec();
 }
 
@@ -132,7 +134,7 @@ constexpr Op kSort = {
         "order; NaN is the largest.",
     .args = {"x"},
     .infer = infer_sort,
-    .forward = {run_sort, Outputs::own},
+    .forward = {run_sort, Outputs::by_kernel},
     .rule = kChosenAlong,
 };
 
@@ -143,7 +145,7 @@ constexpr Op kArgsort = {
         "the largest.",
     .args = {"x"},
     .infer = [](const Call& c) { return infer_sort(c)[1]; },
-    .forward = {run_sort, Outputs::own},
+    .forward = {run_sort, Outputs::by_kernel},
     .rule = Rule::none(),
 };
 
@@ -155,7 +157,7 @@ constexpr Op kTopK = {
     .tensorflow = "TopK TopKV2",
     .args = {"x"},
     .infer = infer_top_k,
-    .forward = {run_sort, Outputs::own},
+    .forward = {run_sort, Outputs::by_kernel},
     .rule = kChosenAlong,
 };
 
@@ -191,7 +193,7 @@ constexpr Op kUnique = {
           return std::vector<Spec>{
               {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
         },
-    .forward = {run_unique, Outputs::own},
+    .forward = {run_unique, Outputs::by_kernel},
     .rule = Rule::none(),
 };
 
@@ -244,7 +246,7 @@ Tensor sort(const Tensor& x, int axis, SortOptions options) {
   return kSort.run({&x, 1}, SortAttrs{options.descending, checked_axis(kSort, axis, x.ndim()) - x.ndim()})[0];
 }
 Tensor argsort(const Tensor& x, int axis, SortOptions options) {
-  return kArgsort.with(SortAttrs{options.descending, checked_axis(kArgsort, axis, x.ndim()) - x.ndim()}, x);
+  return kArgsort(x, SortAttrs{options.descending, checked_axis(kArgsort, axis, x.ndim()) - x.ndim()});
 }
 TopK top_k(const Tensor& x, std::int64_t k, int axis) {
   const std::vector<Tensor> y =
@@ -253,8 +255,8 @@ TopK top_k(const Tensor& x, std::int64_t k, int axis) {
 }
 
 Tensor nth_element(const Tensor& x, std::int64_t n, int axis, NthElementOptions options) {
-  return kNthElement.with(NthAttrs{n, options.reverse},
-                          with_axis_last(x, checked_axis(kNthElement, axis, x.ndim())));
+  return kNthElement(with_axis_last(x, checked_axis(kNthElement, axis, x.ndim())),
+                     NthAttrs{n, options.reverse});
 }
 
 Unique unique(const Tensor& x) {
@@ -263,10 +265,10 @@ Unique unique(const Tensor& x) {
 }
 
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
-  return kSearchsorted.with(SearchAttrs{side == Side::right}, sorted, values);
+  return kSearchsorted(sorted, values, SearchAttrs{side == Side::right});
 }
-Tensor nonzero(const Tensor& x) { return kNonzero.execute({&x, 1}); }
-Tensor invert_permutation(const Tensor& perm) { return kInvertPermutation.execute({&perm, 1}); }
+Tensor nonzero(const Tensor& x) { return kNonzero(x); }
+Tensor invert_permutation(const Tensor& perm) { return kInvertPermutation(perm); }
 
 std::span<const Op* const> sort_ops() { return sort_table; }
 

@@ -59,7 +59,7 @@ template <class F> constexpr Rule in_the_last(F) {
       {.x = 0b111},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
         const int last = c.x.size() - 1;
-        if (c.needs(last))
+        if (c.needs_gradient(last))
           dx[static_cast<std::size_t>(last)] = unbroadcast(c, std::move(dy[0]).dense() * F{}(c), last);
       },
       [](const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -101,8 +101,8 @@ Tensor density_derivative(const Tensor& a, const Tensor& x, int order) {
 void vjp_of_igamma_grad(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor dy = std::move(dys[0]).dense();
   const int order = c.attrs<OrderAttrs>().order;
-  if (c.needs(0)) dx[0] = unbroadcast(c, dy * igamma_grad_a(c.x[0], c.x[1], order + 1), 0);
-  if (c.needs(1)) dx[1] = unbroadcast(c, dy * density_derivative(c.x[0], c.x[1], order), 1);
+  if (c.needs_gradient(0)) dx[0] = unbroadcast(c, dy * igamma_grad_a(c.x[0], c.x[1], order + 1), 0);
+  if (c.needs_gradient(1)) dx[1] = unbroadcast(c, dy * density_derivative(c.x[0], c.x[1], order), 1);
 }
 void jvp_of_igamma_grad(const Call& c, Refs dx, std::span<Tensor> dy) {
   const int order = c.attrs<OrderAttrs>().order;
@@ -251,7 +251,7 @@ constexpr Op kIgammaGradA = {
                   kernels::igamma_grad(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
                                        c.attrs<OrderAttrs>().order, y[0]);
                 },
-                Outputs::own},
+                Outputs::by_kernel},
     .rule = Rule::custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad),
 };
 
@@ -306,10 +306,10 @@ Tensor zeta(Operand s, Operand q) { return kZeta(s, q); }
 Tensor igamma(Operand a, Operand x) { return kIgamma(a, x); }
 Tensor igammac(Operand a, Operand x) { return kIgammac(a, x); }
 Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order) {
-  return kIgammaGradA.with(OrderAttrs{order}, a, x);
+  return kIgammaGradA(a, x, OrderAttrs{order});
 }
 Tensor special_derivative(kernels::SpecialFunction f, int order, const Tensor& x) {
-  return kSpecialDerivative.with(DerivativeAttrs{f, order}, x);
+  return kSpecialDerivative(x, DerivativeAttrs{f, order});
 }
 Tensor betainc(Operand a, Operand b, Operand x) { return kBetainc(a, b, x); }
 
