@@ -1,9 +1,9 @@
-// Matrix factorizations and least squares. f32, f64, c64 and c128. Matrices are in the last two axes; leading
-// axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN for a
-// matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix that must
-// be square is not, or if an extent exceeds BLAS's integer range. Complex vectors are unique only up to a
-// phase, which each function fixes as stated. Gradients are those of the result with this phase, so they are
-// correct for any loss, whether or not it depends on the phases.
+// Matrix factorizations and least squares. Floating-point and complex dtypes. Matrices are in the last two
+// axes; leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are
+// NaN for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix
+// that must be square is not, or if an extent exceeds BLAS's integer range; eigh, svd and pinv also if both
+// extents exceed 20000. Complex vectors are unique only up to a phase, which each function fixes as stated.
+// Gradients include this choice, so they are correct for any loss, whether or not it depends on the phases.
 #pragma once
 #include <optional>
 
@@ -29,10 +29,10 @@ TAPEDECK_EXPORT Qr qr(const Tensor& x, QrOptions options = {});
 struct LstsqOptions {
   double l2 = 0;      // weight of the penalty |y|²
   bool fast = true;   // true: normal equations, which square the condition number of a; false: singular
-                      // values, for any rank
+                      // value decomposition, for any rank
 };
-/// The y [..., n, k] that minimizes |a y - b|² + l2 |y|² for a [..., m, n] and b [..., m, k], of minimum norm
-/// if there are several. Batch axes broadcast. Differentiable in a and b. Throws ArgumentError if l2 is
+/// The y [..., n, k] that minimizes |a y - b|² + l2 |y|² for a [..., m, n] and b [..., m, k]; of several, the
+/// one of minimum norm. Batch axes broadcast. Differentiable in a and b. Throws ArgumentError if l2 is
 /// negative and, if `fast`, unless a has full rank or l2 is positive; DTypeError if the dtypes differ.
 TAPEDECK_EXPORT Tensor lstsq(const Tensor& a, const Tensor& b, const LstsqOptions& options = {});
 
@@ -45,7 +45,7 @@ struct Eigh {
 /// component of largest magnitude is positive. Terms of the gradient that would be infinite, from pairs of
 /// equal eigenvalues, are omitted.
 TAPEDECK_EXPORT Eigh eigh(const Tensor& x);
-/// The eigenvalues alone, in ascending order.
+/// Only the eigenvalues, in ascending order.
 TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
 
 /// x = u diag(s) vh, with real s.
@@ -62,11 +62,11 @@ struct SvdOptions {
 /// if m ≠ n, from zero singular values. With options.full and an x that is not square, differentiating the
 /// larger factor throws GradientError.
 TAPEDECK_EXPORT Svd svd(const Tensor& x, SvdOptions options = {});
-/// The singular values alone, in descending order.
+/// Only the singular values, in descending order.
 TAPEDECK_EXPORT Tensor svdvals(const Tensor& x);
 
 /// The Moore-Penrose pseudoinverse. Singular values of at most rcond times the largest are treated as zero.
-/// rcond defaults to 10 max(m, n) ε, with ε = 2⁻²³ for f32 and c64, 2⁻⁵² for f64 and c128. Differentiable for
-/// any rank, as long as it does not change (Golub and Pereyra 1973).
+/// rcond defaults to 10 max(m, n) ε, with ε = 2⁻⁵² for f64 and c128, else 2⁻²³. Differentiable where the rank
+/// is locally constant (Golub and Pereyra 1973).
 TAPEDECK_EXPORT Tensor pinv(const Tensor& x, std::optional<double> rcond = {});
 }   // namespace tapedeck

@@ -1,9 +1,9 @@
-// Eigenvalues and eigenvectors of general square matrices. f32, f64, c64 and c128. Matrices are in the last
-// two axes; leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results
-// are NaN for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a
-// matrix that must be square is not, or if an extent exceeds BLAS's integer range. Complex vectors are unique
-// only up to a phase, which each function fixes as stated. Gradients are those of the result with this phase,
-// so they are correct for any loss, whether or not it depends on the phases.
+// Eigenvalues and eigenvectors of general square matrices. Floating-point and complex dtypes. Matrices are in
+// the last two axes; leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real
+// matrices. Results are NaN for a matrix with a NaN or infinite element. All throw ShapeError if the rank is
+// below 2, if a matrix is not square, or if an extent exceeds 20000. Eigenvectors are unique only up to a
+// phase, which eig fixes as stated. Gradients include this choice, so they are correct for any loss, whether
+// or not it depends on the phases.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -18,7 +18,7 @@ struct Eig {
 /// gradient, real for a real matrix, omits terms from pairs of equal eigenvalues, and is unbounded near
 /// defective matrices.
 TAPEDECK_EXPORT Eig eig(const Tensor& x);
-/// The eigenvalues alone, complex and in LAPACK's order.
+/// Only the eigenvalues, complex and in LAPACK's order.
 TAPEDECK_EXPORT Tensor eigvals(const Tensor& x);
 
 }   // namespace tapedeck

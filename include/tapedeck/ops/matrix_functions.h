@@ -1,7 +1,7 @@
-// Functions of square matrices. f32, f64, c64 and c128. Matrices are in the last two axes; leading axes are
-// batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN for a matrix with
-// a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix that must be square is
-// not, or if an extent exceeds BLAS's integer range.
+// Functions of square matrices. Floating-point and complex dtypes. Matrices are in the last two axes; leading
+// axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN for a
+// matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix is not
+// square, or if an extent exceeds BLAS's integer range.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -10,8 +10,8 @@ namespace tapedeck {
 /// The matrix exponential Σₖ xᵏ / k!, by scaling and squaring (Higham 2005).
 TAPEDECK_EXPORT Tensor matrix_exponential(const Tensor& x);
 /// The principal square root: y y = x, where the eigenvalues of y have positive real parts; by the Schur
-/// decomposition (Björck and Hammarling 1983). Throws ArgumentError if x is real and has an eigenvalue on
-/// the negative real axis, or if it has one at 0.
+/// decomposition (Björck and Hammarling 1983). Throws ArgumentError if 0 is an eigenvalue of x, or if x is
+/// real and has one on the negative real axis.
 TAPEDECK_EXPORT Tensor matrix_square_root(const Tensor& x);
 
 }   // namespace tapedeck

@@ -1,8 +1,8 @@
-// Linear systems, inverses and determinants. f32, f64, c64 and c128. Matrices are in the last two axes;
-// leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN
-// for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix that
-// must be square is not, or if an extent exceeds BLAS's integer range, and DTypeError for other
-// dtypes. Mixed dtypes are promoted.
+// Linear systems, inverses and determinants. Floating-point and complex dtypes. Matrices are in the last two
+// axes; leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are
+// NaN for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix
+// that must be square is not, or if an extent exceeds BLAS's integer range, and DTypeError for other dtypes.
+// Mixed dtypes are promoted.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -43,12 +43,12 @@ TAPEDECK_EXPORT Tensor det(const Tensor& x);
 struct SignAndLog {
   Tensor sign, log_abs;
 };
-/// The sign and logarithm of the determinant, without overflow; for a singular matrix 0 and -inf, whose
+/// The sign and logarithm of the determinant, without overflow; 0 and -inf for a singular matrix, whose
 /// gradient throws ArgumentError.
 TAPEDECK_EXPORT SignAndLog slogdet(const Tensor& x);
 
-/// The LU factorization of lu: gather(x, permutation) = L U for a single matrix. `packed` has U on and above
-/// the diagonal and L, which has a unit diagonal, below.
+/// The result of lu: gather(x, permutation) = L U for a single matrix. `packed` has U on and above the
+/// diagonal and L, which has a unit diagonal, below.
 struct Lu {
   Tensor packed, permutation;
 };
