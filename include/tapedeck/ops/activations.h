@@ -6,7 +6,7 @@ namespace tapedeck {
 
 /// x if x > 0, else 0; the derivative at 0 is 0.
 TAPEDECK_EXPORT Tensor relu(Operand x);
-/// x if x > 0, else alpha · x; the derivative at 0 is alpha, which may be a tensor and has a gradient.
+/// x if x > 0, else alpha · x; the derivative at 0 is alpha. alpha may be a tensor and has a gradient.
 TAPEDECK_EXPORT Tensor leaky_relu(Operand x, Operand alpha = 0.2);
 /// min(max(x, 0), 6); the derivative at 0 and 6 is 0.
 TAPEDECK_EXPORT Tensor relu6(Operand x);

@@ -1,4 +1,4 @@
-// Attention of several heads as one op, for floating-point dtypes.
+// Multi-head attention as one op, for floating-point dtypes.
 #pragma once
 #include <optional>
 
@@ -8,17 +8,18 @@ namespace tapedeck {
 
 /// Options of dot_product_attention.
 struct DotProductOptions {
-  std::int64_t heads = 1;             // divides depths
+  std::int64_t heads = 1;             // must divide the depths
   bool causal = false;                // query i attends to keys up to i + keys - queries
-  std::optional<double> scale = {};   // of the products; left out: 1 / √(depth of a head)
+  std::optional<double> scale = {};   // of the products; default: 1 / √(depth of a head)
 };
 
 /// softmax(query · keyᵀ · scale) · value over the keys, for each head (Vaswani et al. 2017, section 3.2).
-/// query is [batch, queries, heads · depth], key [batch, keys, heads · depth], value and the result [batch,
-/// keys or queries, heads · outputs]. mask is undefined, or bools that broadcast to [batch, heads, queries,
-/// keys], true where a query may attend; one that may attend to nothing gets the mean over the keys. The
-/// products are never kept as a whole: the gradient computes them again, in pieces. Throws ShapeError if
-/// shapes do not match, ArgumentError unless heads divides the depths, and DTypeError for another mask.
+/// query is [batch, queries, heads · depth], key [batch, keys, heads · depth], value [batch, keys, heads ·
+/// outputs], the result [batch, queries, heads · outputs]. mask is undefined, or bools that broadcast to
+/// [batch, heads, queries, keys], true where a query may attend. A query that may attend to no key gets the
+/// mean of all values. The products are never stored as a whole; the gradient recomputes them in blocks.
+/// Throws ShapeError if shapes do not match, ArgumentError unless heads divides the depths, and DTypeError
+/// unless mask is bool.
 TAPEDECK_EXPORT Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                              const Tensor& mask = {}, const DotProductOptions& options = {});
 

@@ -1,5 +1,5 @@
 // Resampling of images [batch, height, width, channels] at other positions. Floating-point dtypes. Row
-// coordinates are y, column coordinates x. They throw ShapeError if shapes do not match, ArgumentError if an
+// coordinates are y, column coordinates x. All throw ShapeError if shapes do not match, ArgumentError if an
 // extent of `size` is below 1, and DTypeError if dtypes differ.
 #pragma once
 #include "tapedeck/ops/window.h"
@@ -7,7 +7,7 @@
 
 namespace tapedeck {
 
-/// How a pixel between others is read: the nearest one, or the weighted mean of the four around it.
+/// How a position between pixels is read: the nearest pixel, or the weighted mean of the four around it.
 enum class Interpolation : std::uint8_t { nearest, bilinear };
 /// Options of crop_and_resize.
 struct CropOptions {
@@ -16,9 +16,9 @@ struct CropOptions {
 };
 /// Crops boxes from images x [batch, height, width, channels] and resizes each to `size`; the result is [n,
 /// size, channels]. boxes [n, 4] hold y1, x1, y2, x2 as fractions of height - 1 and width - 1; box_indices
-/// [n] (integers) select the image of each box. The first and last rows of a crop are at y1 and y2, or its
-/// only row in the middle; y1 > y2 turns it upside down; columns likewise. With the bilinear method the boxes
-/// have a gradient, too. Throws ShapeError if a box index is out of range.
+/// [n] (integers) select the image of each box. The first and last rows of a crop are at y1 and y2, a single
+/// row in the middle; y1 > y2 flips the crop; columns likewise. With the bilinear method the boxes have a
+/// gradient, too. Throws ShapeError if a box index is out of range.
 TAPEDECK_EXPORT Tensor crop_and_resize(const Tensor& x, const Tensor& boxes, const Tensor& box_indices,
                                        HeightWidth size, const CropOptions& options = {});
 

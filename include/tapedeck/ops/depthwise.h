@@ -1,5 +1,5 @@
 // Per-channel filters for images [..., height, width, channels]. Floating-point dtypes; mixed ones are
-// promoted. They throw as conv2d does.
+// promoted. Errors are as in conv2d.
 #pragma once
 #include "tapedeck/ops/conv.h"
 
@@ -12,9 +12,9 @@ TAPEDECK_EXPORT Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters,
                                         const Conv2dOptions& options = {});
 
 /// Morphological dilation: the maximum, over each window of images [..., height, width, channels], of x plus
-/// filters [rows, columns, channels]. The gradient goes to the first element that attains the maximum.
-/// Padding is ignored, not zeros; a window of padding alone throws ShapeError. Options as for conv2d;
-/// `groups` is ignored.
+/// filters [rows, columns, channels]. The gradient goes to the first element that attains the maximum. Padded
+/// elements are ignored; a window of padding alone throws ShapeError. Options as for conv2d; `groups` is
+/// ignored.
 TAPEDECK_EXPORT Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& options = {});
 
 }   // namespace tapedeck

@@ -14,14 +14,14 @@ TAPEDECK_EXPORT Tensor sparse_softmax_cross_entropy(const Tensor& labels, const 
 /// differs for labels that do not sum to 1.
 TAPEDECK_EXPORT Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits);
 /// For each element, the negative log-likelihood -z log s - (1 - z) log(1 - s) of labels z (0 to 1) under the
-/// probability s = sigmoid(logits), without overflow. Labels and logits have one shape, or one of them is a
-/// number; else throws ShapeError. Both have gradients. Labels are not checked, but by NumericsCheck
-/// (debug.h).
+/// probability s = sigmoid(logits), without overflow. Both have gradients. Throws ShapeError unless labels
+/// and logits have the same shape or one of them is a number. Only NumericsCheck (debug.h) checks the range
+/// of labels.
 TAPEDECK_EXPORT Tensor sigmoid_cross_entropy(Operand labels, Operand logits);
 /// Half the sum of the squares of all elements, of rank 0; its gradient is x.
 TAPEDECK_EXPORT Tensor l2_loss(const Tensor& x);
-/// The mean of (labels - predictions)² along the last axis. Throws ShapeError unless they have one shape of
-/// rank 1 or more, or one of them is a number.
+/// The mean of (labels - predictions)² along the last axis. Throws ShapeError unless they have the same
+/// shape, of rank 1 or more, or one of them is a number.
 TAPEDECK_EXPORT Tensor mean_squared_error(Operand labels, Operand predictions);
 /// The mean along the last axis of e² / 2 if |e| ≤ delta, else delta · (|e| - delta / 2), where e = labels -
 /// predictions (Huber 1964). The derivative with respect to an element is ±e, clipped to [-delta, delta],

@@ -25,7 +25,7 @@ struct BatchNorm {
 /// or no elements, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                      double epsilon = 1e-3);
-/// The same with a given mean and variance [channels], for use after training; they may be f32 where x is f16
+/// batch_norm with a given mean and variance [channels], for use after training; they may be f32 if x is f16
 /// or bf16. All tensors have gradients. Throws ShapeError unless they have these shapes, DTypeError for other
 /// dtypes, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset,

@@ -18,15 +18,15 @@ struct PatchOptions {
 /// image, and ArgumentError if window, strides or dilation are below 1 or padding is negative.
 TAPEDECK_EXPORT Tensor extract_image_patches(const Tensor& x, const PatchOptions& options);
 
-/// Options of extract_volume_patches, as those of images.
+/// Options of extract_volume_patches; see PatchOptions.
 struct VolumePatchOptions {
   DepthHeightWidth window;
   DepthHeightWidth strides = 1;
   DepthHeightWidth dilation = 1;
   Padding3d padding = Padding::valid;
 };
-/// The same for volumes [..., depth, height, width, channels]: the result is [..., planes, rows, columns,
-/// window · channels].
+/// extract_image_patches for volumes [..., depth, height, width, channels]: the result is [..., planes, rows,
+/// columns, window · channels].
 TAPEDECK_EXPORT Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& options);
 
 }   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Pooling of sequences, images and volumes [..., spatial extents, channels]; leading axes are batch axes. f32
-// and f64.
+// Pooling of sequences, images and volumes [..., spatial extents, channels]; leading axes are batch axes.
+// Floating-point dtypes.
 #pragma once
 #include <limits>
 
@@ -10,14 +10,14 @@ namespace tapedeck {
 
 /// Options of pooling over N spatial axes.
 template <int N> struct PoolOptions {
-  /// For strides: windows that lie side by side.
+  /// The value of strides for adjacent windows.
   static constexpr std::int64_t kAsWindow = std::numeric_limits<std::int64_t>::min();
 
   ExtentsOf<N> window;
   ExtentsOf<N> strides = kAsWindow;        // by default the extents of the window
   PaddingOf<N> padding = Padding::valid;   // padded elements are ignored
 };
-/// Those of sequences, images and volumes.
+/// Options for sequences, images and volumes.
 using Pool1dOptions = PoolOptions<1>;
 using Pool2dOptions = PoolOptions<2>;
 using Pool3dOptions = PoolOptions<3>;
@@ -28,28 +28,27 @@ using Pool3dOptions = PoolOptions<3>;
 /// 2^24 elements, and ArgumentError if window or strides are below 1 or padding is as large as the window.
 TAPEDECK_EXPORT Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
 /// The mean of each channel in each window, excluding padding; each element of the window gets an equal share
-/// of the gradient. Throws as max_pool2d does, but takes windows of any size.
+/// of the gradient. Throws as max_pool2d does, but accepts windows of any size.
 TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 
 /// The maxima and their flat positions (i64): (row · width + column) · channels + channel, counted per image
-/// or over all images. For a window with NaN it is the position of the first NaN, for one of padding alone
-/// -1.
+/// or over all images. The position is that of the first NaN, if any, and -1 for a window of padding alone.
 struct MaxAndPosition {
   Tensor y, position;
 };
-/// Options of max_pool_with_argmax, beside those of the pooling.
+/// Options of max_pool_with_argmax, in addition to those of pooling.
 struct MaxPoolWithArgmaxOptions {
-  bool through_all_images = false;   // true: positions count over all images, not in each
+  bool through_all_images = false;   // true: positions count over all images, not per image
 };
 /// max_pool2d and the positions of the maxima. Throws as max_pool2d does.
 TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
                                                     MaxPoolWithArgmaxOptions positions = {});
 
-/// Pooling of sequences [..., width, channels], as that of images.
+/// Pooling of sequences [..., width, channels]; see max_pool2d and avg_pool2d.
 TAPEDECK_EXPORT Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options);
 
-/// Pooling of volumes [..., depth, height, width, channels], as that of images.
+/// Pooling of volumes [..., depth, height, width, channels]; see max_pool2d and avg_pool2d.
 TAPEDECK_EXPORT Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options);
 

@@ -17,35 +17,36 @@ struct FakeQuantOptions {
 /// else 0. Throws ArgumentError if `bits` is out of range or unless min < max.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_args(const Tensor& x, double min = -6, double max = 6,
                                                     const FakeQuantOptions& options = {});
-/// The same with tensors min and max of rank 0, which get the gradients of the elements below and above the
-/// range. Throws also ShapeError or DTypeError if they do not match x.
+/// Like fake_quant_with_min_max_args, with tensors min and max of rank 0, which get the gradients of the
+/// elements below and above the range. Also throws ShapeError or DTypeError if they do not match x.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
                                                     const FakeQuantOptions& options = {});
-/// The same with min and max [n], one for each entry of the last axis of x.
+/// Like fake_quant_with_min_max_vars, with min and max [n], one for each entry of the last axis of x.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min,
                                                                 const Tensor& max,
                                                                 const FakeQuantOptions& options = {});
 
 /// Options of quantize_and_dequantize.
 struct QuantizeAndDequantizeOptions {
-  /// Where a number halfway between two steps goes.
+  /// How numbers halfway between two steps are rounded.
   enum class Round : std::uint8_t { half_to_even, half_up };
 
   bool is_signed = true;       // levels on both sides of 0
   int bits = 8;                // 2 to 24
   bool narrow_range = false;   // as many levels below 0 as above
   Round round = Round::half_to_even;
-  std::optional<int> axis = {};   // each entry of this axis of x has a range of its own
+  std::optional<int> axis = {};   // each entry of this axis of x has its own range
 };
-/// Rounds x to the nearest multiple of a step, the smallest with which the integers of `bits` bits cover the
-/// range from min to max (both of rank 0; with an axis [n], of its extent). Elements beyond the lowest or
-/// highest integer are clipped; where one side of 0 determines the step, the other side reaches beyond its
-/// bound. The gradient goes to x for elements from min to max, else to min or max. Throws ArgumentError if
-/// `bits` is out of range or min > max, and ShapeError or DTypeError if min or max do not match x.
+/// Rounds x to the nearest multiple of the smallest step with which the integers of `bits` bits cover the
+/// range from min to max (both of rank 0; with an axis [n], where n is its extent). Elements beyond the
+/// lowest or highest integer are clipped; if one side of 0 determines the step, the levels of the other side
+/// extend beyond its bound. The gradient goes to x for elements from min to max, else to min or max. Throws
+/// ArgumentError if `bits` is out of range or min > max, and ShapeError or DTypeError if min or max do not
+/// match x.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                                const QuantizeAndDequantizeOptions& options = {});
-/// The same with the range from the smallest to the largest element, with an axis of each of its entries; the
-/// gradient of x is the output gradient. Throws ShapeError if x has no elements.
+/// Like the above, with the range from the smallest to the largest element of x, or of each entry of the
+/// axis; the gradient of x is the output gradient. Throws ShapeError if x has no elements.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x,
                                                const QuantizeAndDequantizeOptions& options = {});
 

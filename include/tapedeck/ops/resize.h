@@ -41,8 +41,8 @@ struct ScaleAndTranslateOptions {
   Kernel2d kernel = Kernel2d::triangle;
   bool antialias = true;   // widen the kernel when the image is reduced
 };
-/// Scales the image, then translates it, in an output of the given size; 0 where the image does not reach.
-/// Throws ArgumentError also if a scale is not positive and finite or a translation not finite.
+/// Scales the image, then translates it, in an output of the given size; 0 outside the image. Also throws
+/// ArgumentError if a scale is not positive and finite or a translation is not finite.
 TAPEDECK_EXPORT Tensor scale_and_translate(const Tensor& x, HeightWidth size,
                                            const ScaleAndTranslateOptions& options = {});
 

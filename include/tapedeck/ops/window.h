@@ -30,7 +30,7 @@ struct Padding {
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;   // for explicit padding
 };
 
-/// Three numbers, for planes, rows and columns; converts from one number for all.
+/// Three numbers, for planes, rows and columns; converts from one number for all three.
 struct DepthHeightWidth {
   std::int64_t depth, height, width;
 
@@ -49,8 +49,8 @@ struct Padding3d {
   Padding plane;
   std::int64_t front = 0, back = 0;   // for explicit padding
 };
-/// Numbers, one for each of N spatial axes, and padding, for N of 1 to 3. Explicit padding of a sequence is
-/// at left and right.
+/// ExtentsOf: a number for each of N spatial axes. PaddingOf: their padding, for a sequence at left and
+/// right. N is 1 to 3.
 template <int N> using ExtentsOf =
     std::tuple_element_t<N - 1, std::tuple<std::int64_t, HeightWidth, DepthHeightWidth>>;
 template <int N> using PaddingOf = std::tuple_element_t<N - 1, std::tuple<Padding, Padding, Padding3d>>;
