@@ -9,7 +9,7 @@ namespace tapedeck {
 /// a = b and a ≠ b, element by element, for any dtype. NaN equals nothing, not even itself.
 TAPEDECK_EXPORT Tensor equal(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor not_equal(Operand a, Operand b);
-/// a < b, a ≤ b, a > b and a ≥ b; false where one is NaN. Also the operators `<`, `<=`, `>` and `>=`. Throw
+/// a < b, a ≤ b, a > b and a ≥ b; false if either is NaN. Also the operators `<`, `<=`, `>` and `>=`. Throw
 /// DTypeError for complex numbers.
 TAPEDECK_EXPORT Tensor less(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor less_equal(Operand a, Operand b);

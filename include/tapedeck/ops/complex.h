@@ -6,17 +6,17 @@
 
 namespace tapedeck {
 
-/// re + i im: f32 gives c64, f64 gives c128; shapes broadcast. Throws DTypeError for other dtypes, and if the
-/// two dtypes differ.
+/// re + i im: c128 for f64, c64 for other floating-point dtypes. Shapes broadcast. Throws DTypeError for
+/// other dtypes, and if the two dtypes differ.
 TAPEDECK_EXPORT Tensor complex(const Tensor& re, const Tensor& im);
-/// The real and imaginary part of z, in the dtype of the parts. For a tensor that is not complex: z itself
-/// and zeros. Linear over the reals: their gradients are dy and i dy.
+/// The real and imaginary part of z, in the dtype of the parts. If z is not complex: z itself and zeros.
+/// Linear over the reals; the gradients are dy and i dy.
 TAPEDECK_EXPORT Tensor real(const Tensor& z);
 TAPEDECK_EXPORT Tensor imag(const Tensor& z);
 /// The complex conjugate re - i im; z itself if it is not complex.
 TAPEDECK_EXPORT Tensor conj(const Tensor& z);
-/// The phase of z, atan2(imag(z), real(z)), in [-π, π] and the dtype of the parts; the gradient at 0 is NaN.
-/// For floating-point dtypes it is π below 0, else 0, without a gradient. Throws DTypeError for other dtypes.
+/// The phase of z, atan2(imag(z), real(z)), in [-π, π], in the dtype of the parts; the gradient at 0 is NaN.
+/// For floating-point z: π if z < 0, else 0, without a gradient. Throws DTypeError for other dtypes.
 TAPEDECK_EXPORT Tensor angle(const Tensor& z);
 
 /// Swaps the last two axes and conjugates each element; any dtype. Throws ShapeError if the rank is below 2.

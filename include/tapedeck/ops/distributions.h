@@ -1,7 +1,7 @@
-// Random tensors from parameterized distributions, from a key; see random.h for keys. Parameters are f32 or
-// f64 (others throw DTypeError) and broadcast to `shape` (ShapeError unless they do); the result has their
-// dtype. Each element is the quantile of the distribution at a uniform random number, computed from 64 random
-// bits for either dtype. It is NaN if the parameters are invalid.
+// Random tensors from parameterized distributions, from a key; see random.h for keys. Parameters have
+// floating-point dtypes (others throw DTypeError) and broadcast to `shape` (otherwise ShapeError); the result
+// has their dtype. Each element is the quantile of the distribution at a uniform random number, computed from
+// 64 random bits for any dtype. It is NaN if the parameters are invalid.
 #pragma once
 #include "tapedeck/ops/random.h"
 
@@ -23,9 +23,9 @@ TAPEDECK_EXPORT Tensor binomial(const Shape& shape, Operand n, Operand p, Key ke
 /// be infinite. Gradients with respect to all four parameters are those of the quantile.
 TAPEDECK_EXPORT Tensor parameterized_truncated_normal(const Shape& shape, Operand mean, Operand stddev,
                                                       Operand low, Operand high, Key key);
-/// Samples i64 indices [..., n] with probabilities softmax(logits), where logits are f32 or f64 [..., k]; a
-/// logit of -inf has probability 0. No gradient. Throws ArgumentError for a row that contains NaN or +inf, or
-/// only -inf, and for negative n.
+/// Samples i64 indices [..., n] with probabilities softmax(logits), where logits are floating-point [..., k];
+/// a logit of -inf has probability 0. No gradient. Throws ArgumentError for a row that contains NaN or +inf,
+/// or only -inf, and for negative n.
 TAPEDECK_EXPORT Tensor categorical(const Tensor& logits, std::int64_t n, Key key);
 
 }   // namespace tapedeck::random

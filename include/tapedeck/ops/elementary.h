@@ -1,5 +1,5 @@
 // Elementwise elementary functions of floating-point dtypes, accurate to 5 units in the last place over the
-// whole range of x, including large angles; NaN outside of their domain. All but cbrt, exp2, log2, log10,
+// whole range of x, including large angles; NaN outside their domain. All but cbrt, exp2, log2, log10,
 // logaddexp, atan2, hypot and log_sigmoid also take c64 and c128, and return principal values. Other dtypes
 // throw DTypeError.
 #pragma once
@@ -11,7 +11,7 @@ namespace tapedeck {
 TAPEDECK_EXPORT Tensor sqrt(Operand x);
 /// 1 / √x.
 TAPEDECK_EXPORT Tensor rsqrt(Operand x);
-/// The real cube root, including that of negative x; the derivative at 0 is infinite.
+/// The real cube root, also of negative x; the derivative at 0 is infinite.
 TAPEDECK_EXPORT Tensor cbrt(Operand x);
 /// e and 2 to the power x.
 TAPEDECK_EXPORT Tensor exp(Operand x);
@@ -53,8 +53,8 @@ TAPEDECK_EXPORT Tensor sigmoid(Operand x);
 /// log(sigmoid(x)), without underflow.
 TAPEDECK_EXPORT Tensor log_sigmoid(Operand x);
 /// a to the power b, with broadcasting and promotion as in ops/math.h; NaN for negative a unless b is a whole
-/// number. The partials are b aᵇ⁻¹, 0 where a and b are 0, and aᵇ log a, taken as 0 unless a is positive or
-/// complex and not 0.
+/// number. The partial derivatives are b aᵇ⁻¹, which is 0 if a = b = 0, and aᵇ log a, which is defined as 0
+/// unless a is positive, or complex and not 0.
 TAPEDECK_EXPORT Tensor pow(Operand a, Operand b);
 /// a·log b, a·log(1 + b) and a / b, with broadcasting. Where a is 0, the result and the gradients are 0 for
 /// any b. Also for c64 and c128.

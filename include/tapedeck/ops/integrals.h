@@ -1,6 +1,6 @@
 // Elementwise special functions defined as integrals of elementary functions, of floating-point dtypes; f32
 // is computed in f64. Operands broadcast as in ops/math.h. Outside a function's domain the result is NaN, at
-// a pole infinite or NaN.
+// a pole it is infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 

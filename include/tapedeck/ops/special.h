@@ -1,11 +1,11 @@
 // Elementwise special functions of floating-point dtypes; f32 is computed in f64. Operands broadcast as in
-// ops/math.h. Outside a function's domain the result is NaN, at a pole infinite or NaN.
+// ops/math.h. Outside a function's domain the result is NaN, at a pole it is infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
 
-/// The error function 2/√π ∫₀ˣ exp(-t²) dt, and erfc(x) = 1 - erf(x), accurate where that is small.
+/// The error function 2/√π ∫₀ˣ exp(-t²) dt, and erfc(x) = 1 - erf(x), accurate where it is small.
 TAPEDECK_EXPORT Tensor erf(Operand x);
 TAPEDECK_EXPORT Tensor erfc(Operand x);
 /// The inverses of erf and erfc, for x in [-1, 1] and [0, 2]; ±∞ at the ends.
