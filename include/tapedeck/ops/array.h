@@ -1,17 +1,17 @@
-// Change the shape or order of elements, or repeat them. All dtypes. Negative axes count from the end; an
-// axis out of range, or named twice, throws ShapeError.
+// Ops that change the shape or order of elements, or repeat them. All dtypes. Negative axes count from the
+// end; an axis out of range, or named twice, throws ShapeError.
 #pragma once
 #include "tapedeck/ints.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
 
-/// The same elements in row-major order with another shape, without a copy. One extent may be -1 and is
+/// The elements of x, in row-major order, with another shape; without a copy. One extent may be -1 and is
 /// inferred. Throws ShapeError if the numbers of elements differ.
 TAPEDECK_EXPORT Tensor reshape(const Tensor& x, const Shape& shape);
-/// Inserts an axis of extent 1 at position `axis` of the result. Without a copy.
+/// Inserts an axis of extent 1 at position `axis` of the result, without a copy.
 TAPEDECK_EXPORT Tensor expand_dims(const Tensor& x, int axis);
-/// Removes axes of extent 1: the given ones, or all of them. Without a copy. Throws ShapeError if a given
+/// Removes axes of extent 1: the given ones, or all of them; without a copy. Throws ShapeError if a given
 /// axis has another extent.
 TAPEDECK_EXPORT Tensor squeeze(const Tensor& x, const Axes& axes = {});
 /// Permutes the axes: axis i of the result is axis perm[i] of x. Without `perm`, reverses their order.
@@ -26,12 +26,11 @@ TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// ones. The gradient is the sum over the copies.
 TAPEDECK_EXPORT Tensor tile(const Tensor& x, Ints reps);
 /// A tensor with a new last axis of extent `depth` that is 1 at position indices[…] and 0 elsewhere; all 0 if
-/// the index is out of range. indices are integers. No gradient.
+/// the index is out of range. indices must be integers. No gradient.
 TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = default_dtype());
-/// The same values as a new tensor, with an id of its own; they share memory. Gradients pass unchanged.
+/// x as a new tensor with its own id, which shares the memory of x. Gradients pass unchanged.
 TAPEDECK_EXPORT Tensor identity(const Tensor& x);
-/// The same values as a new tensor that tapes and accumulators do not track, so that it is a constant for
-/// them.
+/// x as a new tensor that tapes and accumulators do not track: a constant to them.
 TAPEDECK_EXPORT Tensor stop_gradient(const Tensor& x);
 /// Zeros or ones of x's shape and dtype. No gradient.
 TAPEDECK_EXPORT Tensor zeros_like(const Tensor& x);
@@ -42,9 +41,9 @@ TAPEDECK_EXPORT std::vector<Tensor> identity_n(std::span<const Tensor> x);
 /// the sum over all elements. Throws ShapeError for another rank.
 TAPEDECK_EXPORT Tensor fill(const Shape& shape, const Tensor& value);
 
-/// The order of meshgrid's first two axes: y, then x, as in images, or that of the arguments, as in matrices.
+/// The order of meshgrid's first two axes. xy: y, then x, as in images; ij: as in the arguments.
 enum class Indexing : std::uint8_t { xy, ij };
-/// Coordinate grids from vectors (tensors of rank 1): result i is x[i][k] at index k of its axis, which is i.
+/// Coordinate grids from vectors (tensors of rank 1): result i has x[i][k] at index k along axis i.
 /// Indexing::xy swaps the first two axes, as in NumPy. Throws ShapeError for other ranks or more than eight
 /// tensors.
 TAPEDECK_EXPORT std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing = Indexing::xy);

@@ -5,15 +5,15 @@
 
 namespace tapedeck {
 
-/// A range of diagonals from `low` to `high`; converts from a number for a single one.
+/// A range of diagonals from `low` to `high`; converts from an int for a single one.
 struct Diagonals {
   Diagonals(int k = 0) : low(k), high(k) {}
   Diagonals(int low, int high) : low(low), high(high) {}
   int low, high;
 };
 
-/// Where diagonals shorter than the longest one stand in their rows, at the right or the left end: first
-/// those above the main diagonal, then those below.
+/// The end of their rows to which diagonals shorter than the longest are aligned: first for those above the
+/// main diagonal, then for those below.
 enum class DiagonalAlign : std::uint8_t { right_left, left_right, left_left, right_right };
 
 /// A tensor of twice the rank with y[i…, i…] = x[i…] and 0 elsewhere.
@@ -29,14 +29,14 @@ struct MatrixDiagOptions {
   DiagonalAlign align = DiagonalAlign::right_left;
 };
 /// Matrices [batch…, rows, columns] with the given diagonals. x is [batch…, n] for one diagonal, and [batch…,
-/// high - low + 1, n] for several, highest diagonal first, where n is the length of the longest.
-/// Throws ShapeError if n or the number of diagonals does not fit, ArgumentError if k.low > k.high.
+/// high - low + 1, n] for several, highest diagonal first, where n is the length of the longest. Throws
+/// ShapeError if n or the number of diagonals does not match, ArgumentError if k.low > k.high.
 TAPEDECK_EXPORT Tensor matrix_diag(const Tensor& x, Diagonals k = {}, const MatrixDiagOptions& options = {});
-/// The diagonals of the matrices in x, in the layout that matrix_diag takes; shorter ones are filled with
-/// `padding`. Throws ShapeError if a diagonal lies outside the matrix.
+/// The diagonals of the matrices in x, in the layout that matrix_diag accepts; shorter ones are filled with
+/// `padding`. Throws ShapeError if a diagonal is outside the matrix.
 TAPEDECK_EXPORT Tensor matrix_diag_part(const Tensor& x, Diagonals k = {}, double padding = 0,
                                         DiagonalAlign align = DiagonalAlign::right_left);
-/// x with the given diagonals replaced; `diagonal` has the layout that matrix_diag takes. Throws ShapeError
+/// x with the given diagonals replaced; `diagonal` has the layout that matrix_diag accepts. Throws ShapeError
 /// for another shape or a diagonal outside the matrix, DTypeError if the dtypes differ.
 TAPEDECK_EXPORT Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k = {},
                                        DiagonalAlign align = DiagonalAlign::right_left);
@@ -44,7 +44,8 @@ TAPEDECK_EXPORT Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, 
 /// x with 0 outside diagonals -lower to upper; a negative number keeps all diagonals on that side.
 /// Throws ShapeError if the rank is below 2.
 TAPEDECK_EXPORT Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper);
-/// tril: x with 0 above diagonal k, which may lie outside. triu: x with 0 below it. Throw as band_part does.
+/// tril: x with 0 above diagonal k, which may be outside the matrix. triu: x with 0 below it. Both throw as
+/// band_part does.
 TAPEDECK_EXPORT Tensor tril(const Tensor& x, std::int64_t k = 0);
 TAPEDECK_EXPORT Tensor triu(const Tensor& x, std::int64_t k = 0);
 

@@ -1,4 +1,4 @@
-// Join tensors, and split them. All dtypes.
+// Joining and splitting tensors. All dtypes.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -22,7 +22,7 @@ inline Tensor stack(std::initializer_list<Tensor> x, int axis = 0) {
 /// `parts` divides the extent, and ArgumentError if it is below 1.
 TAPEDECK_EXPORT std::vector<Tensor> split(const Tensor& x, int parts, int axis = 0);
 /// Splits x into parts of the given sizes, which must add up to the extent. One of them may be -1 and is
-/// inferred. Throws ShapeError if they do not, and ArgumentError for an empty list.
+/// inferred. Throws ShapeError otherwise, and ArgumentError for an empty list.
 TAPEDECK_EXPORT std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis = 0);
 inline std::vector<Tensor> split(const Tensor& x, std::initializer_list<std::int64_t> sizes, int axis = 0) {
   return split(x, std::span<const std::int64_t>(sizes.begin(), sizes.size()), axis);

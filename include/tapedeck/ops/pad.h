@@ -5,8 +5,9 @@
 
 namespace tapedeck {
 
-/// Pads axis i with `value`: before[i] entries at the start and after[i] at the end. The gradient is the part
-/// inside. Throws ShapeError if a number is negative or there is not one for each axis.
+/// Pads axis i with `value`: before[i] entries at the start and after[i] at the end. The gradient is the
+/// output gradient without the padding. Throws ShapeError if a number is negative or there is not one for
+/// each axis.
 TAPEDECK_EXPORT Tensor pad(const Tensor& x, Ints before, Ints after, double value = 0);
 /// reflect: mirrors about the first and last entry, which are not repeated; symmetric: mirrors about the
 /// edge, so that they are repeated.

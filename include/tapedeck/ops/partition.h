@@ -13,8 +13,8 @@ TAPEDECK_EXPORT Tensor boolean_mask(const Tensor& x, const Tensor& mask);
 /// 1, in order. partitions has the shape of the first axes of x. Throws ShapeError if a partition number is
 /// out of range, and ArgumentError if count is below 1.
 TAPEDECK_EXPORT std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count);
-/// The inverse of dynamic_partition: y[indices[m][i…], …] = x[m][i…, …], for one tensor of indices (i32 or
-/// i64) for each of x. If an index occurs several times, the last entry is kept and the others have a
+/// The inverse of dynamic_partition: y[indices[m][i…], …] = x[m][i…, …], with one tensor of integer indices
+/// for each tensor of x. If an index occurs several times, the last entry is kept and the others have a
 /// gradient of 0. Throws ShapeError if an index is negative or one below the largest is missing, and
 /// ArgumentError if the lists are empty or differ in length.
 TAPEDECK_EXPORT Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x);

@@ -1,4 +1,4 @@
-// Repeat, rotate and reverse entries along axes. All dtypes.
+// Ops that repeat, rotate and reverse entries along axes. All dtypes.
 #pragma once
 #include "tapedeck/ints.h"
 #include "tapedeck/ops/reduce.h"
@@ -8,14 +8,15 @@ namespace tapedeck {
 /// Rotates elements by `shift` positions along each of the axes: those shifted past the end reappear at the
 /// start. A negative shift rotates the other way. If an axis is named several times, its shifts add up.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes);
-/// The same by shifts[i] along axis axes[i]. Throws ShapeError if there are not as many shifts as axes.
+/// Rotates by shifts[i] positions along axis axes[i]. Throws ShapeError if there are not as many shifts as
+/// axes.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, Ints shifts, const Axes& axes);
 /// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times. The gradients of
 /// the copies add up. Throws ShapeError if a count is negative or there is not one for each entry.
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, Ints counts, int axis = 0);
 /// For each entry b along batch_axis, reverses the first lengths[b] entries along sequence_axis and keeps the
-/// others. lengths is of integers of rank 1. Throws ShapeError if there is not one for each entry, one is
+/// others. lengths are integers of rank 1. Throws ShapeError if there is not one for each entry, one is
 /// negative or exceeds the extent, or both axes are the same.
 TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis,
                                         int batch_axis = 0);

@@ -10,13 +10,13 @@ namespace tapedeck {
 /// ShapeError if it exceeds x or there is not a number for each axis.
 TAPEDECK_EXPORT Tensor slice(const Tensor& x, Ints begin, Ints size);
 
-/// One item of `x[{…}]` and strided_slice, as in NumPy's brackets. A number such as `3` is an index: this
-/// entry; the axis is removed. `{1, 5}` is `1:5`, the entries 1, 2, 3 and 4; `{{}, {}, -1}` is `::-1`, all
-/// entries in reverse order; `{}` is `:`, all entries. `Slice::ellipsis` is `...`, all entries of the
-/// remaining axes, and `Slice::new_axis` is `None`, a new axis of extent 1. Negative begins, ends and indices
-/// count from the end. Begins and ends out of range are clamped.
+/// One item of `x[{…}]` and strided_slice, as in NumPy's brackets. A number such as `3` is an index: it
+/// selects this entry and removes the axis. `{1, 5}` is `1:5`, the entries 1, 2, 3 and 4; `{{}, {}, -1}` is
+/// `::-1`, all entries in reverse order; `{}` is `:`, all entries. `Slice::ellipsis` is `...`, all entries of
+/// the remaining axes, and `Slice::new_axis` is `None`, a new axis of extent 1. Negative begins, ends and
+/// indices count from the end. Begins and ends out of range are clamped.
 struct Slice {
-  /// range: `begin:end:stride`; index: the entry `begin`; the others are as told for Slice.
+  /// range: `begin:end:stride`; index: the entry `begin`; the others: see Slice.
   enum class Kind : std::uint8_t { range, index, ellipsis, new_axis };
 
   constexpr Slice() = default;
@@ -29,7 +29,7 @@ struct Slice {
   static const Slice ellipsis, new_axis;
 
   Kind kind = Kind::range;
-  std::optional<std::int64_t> begin, end;   // none: the start or end of the axis
+  std::optional<std::int64_t> begin, end;   // nullopt: the start or end of the axis
   std::int64_t stride = 1;
 };
 inline constexpr Slice Slice::ellipsis{Slice::Kind::ellipsis}, Slice::new_axis{Slice::Kind::new_axis};
