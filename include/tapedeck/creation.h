@@ -1,4 +1,4 @@
-// Functions that create tensors of regular values; include tapedeck/tensor.h, which also defines Tensor. To
+// Functions that create tensors with regular values; include tapedeck/tensor.h, which also defines Tensor. To
 // create a tensor from given numbers, use tensor() of tensor.h: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2],
 // and tensor(values, shape) accepts a std::vector or std::span. The shape is the first argument, the dtype
 // the last.
@@ -9,7 +9,8 @@ namespace tapedeck {
 
 class Tensor;
 
-/// A tensor with `value`, converted to the dtype, in every element. Throws OutOfMemory if there is no memory.
+/// A tensor with `value`, converted to the dtype, in every element. Throws OutOfMemory if memory is
+/// exhausted.
 TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = default_dtype());
 /// A tensor of zeros.
 TAPEDECK_EXPORT Tensor zeros(const Shape& shape, DType dtype = default_dtype());
