@@ -90,7 +90,7 @@ class TAPEDECK_EXPORT Checkpoint {
 
   /// Restores from a file. Throws FileError, and changes nothing, if the file cannot be read or is damaged,
   /// if an object cannot restore its state or, if strict, it does not match; the message lists missing, extra
-  /// and different names, the last including objects of another kind than in the file, of which no part is
+  /// and different names. Objects of another kind than in the file count as different, and no part of them is
   /// restored. Slots, and tensors that an object does not always have, are reset by a strict restore that
   /// does not find them.
   RestoreReport restore(const std::string& path, RestoreMode mode = RestoreMode::strict);

@@ -45,8 +45,8 @@ struct ProgramInfo {
 
 namespace detail {
 
-/// The arguments of a call, in one list for each kind. `rest` contains what else tells calls apart: their
-/// types, the default dtype, the bytes of numbers and the sizes of lists.
+/// The arguments of a call, in one list for each kind. `rest` contains everything else that distinguishes
+/// calls: their types, the default dtype, the bytes of numbers and the sizes of lists.
 struct Arguments {
   std::vector<Tensor> tensors = {};
   std::vector<random::Key> keys = {};
@@ -55,7 +55,7 @@ struct Arguments {
   template <class T> void add_bytes(const T& v) { rest.append(reinterpret_cast<const char*>(&v), sizeof v); }
 };
 
-/// Its address identifies a type, namely that of the arguments and result of a call.
+/// Its address identifies the type of the arguments and result of a call.
 template <class T> inline constexpr char kTypeTag = 0;
 
 template <class X>

@@ -17,7 +17,7 @@ namespace tapedeck {
 class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
-  /// A compiled function refuses to read a tensor's condition, naming the reader.
+  /// A compiled function cannot read a tensor: it throws TraceError, which names the reader.
   Condition(const Tensor& value, std::string_view reader = "cond");
   /// Whether the condition is true.
   explicit operator bool() const { return value_; }

@@ -42,7 +42,7 @@ struct TAPEDECK_EXPORT TraceError : Error {
 struct TAPEDECK_EXPORT FileError : Error {
   using Error::Error;
 };
-/// A bug in the library or in a user-defined op. Please report the former.
+/// A bug in the library (please report it) or in a user-defined op.
 struct TAPEDECK_EXPORT InternalError : Error {
   using Error::Error;
 };

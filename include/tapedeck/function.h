@@ -45,8 +45,8 @@ template <class F, std::size_t... I> constexpr auto result_of(std::index_sequenc
 }
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
-/// The least number of tensors that F accepts as separate arguments; its result type is determined with
-/// these. More than kMaxArguments if F accepts no number of separate arguments.
+/// The smallest number of tensors that F accepts as separate arguments, with which its result type is
+/// determined. More than kMaxArguments if F accepts none.
 template <class F, std::size_t N = 0> constexpr std::size_t fewest() {
   if constexpr (N > kMaxArguments)
     return N;

@@ -56,7 +56,7 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
     check_function(name, f);
   }
 
-  /// Calls f with other tensors, which are in the order of the arguments.
+  /// Calls f with other tensors, in the order of the arguments.
   auto operator()(std::span<const Tensor> tensors) const {
     const std::tuple<PassedAs<i, X>...> own{take<i>(tensors)...};
     return std::apply(f, own);
@@ -71,7 +71,7 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
     (append(std::get<n>(x)), ...);
     return all;
   }
-  /// The same. Throws DTypeError if one is of integers or bools.
+  /// tensors(). Throws DTypeError if one has an integer dtype or bool.
   std::vector<Tensor> differentiable_tensors(std::string_view name) const {
     const auto check = [&](std::size_t number, const Sources& own) {
       for (const Source& s : own.all())

@@ -55,7 +55,7 @@ struct GradcheckOptions {
 /// check_vjp, check_jvp and check_gradients compare ⟨dy, f'(x) v⟩ in a random direction v, with a random
 /// cotangent dy, both within [-1, 1], with ⟨dy, f(x + step·v) - f(x - step·v)⟩ / (2·step), which calls only
 /// the ops of f. The functions must be smooth within a step of x. They throw DTypeError if no input is f32,
-/// f64, c64 or c128, or if the result is not, and ShapeError if a derivative has a different shape than its
+/// f64, c64 or c128, or if the result is not, and ShapeError if a derivative differs in shape from its
 /// tensor; exceptions of f are passed on. If the two disagree, the direction is halved until one element is
 /// left, which takes about log2(elements of x) further calls of f. Complex elements are pairs of numbers,
 /// each of which is varied on its own.
@@ -81,8 +81,8 @@ struct Sample {
   /// inputs by the op's argument names, or "by hand".
   std::vector<Tensor> expected = {};
   std::string_view oracle = {};
-  /// An absolute error of an output up to this is accepted, however small the value: if terms cancel, the
-  /// error is as large as the error of the terms.
+  /// The accepted absolute error of an output, however small its value: if terms cancel, the error is as
+  /// large as that of the terms.
   double floor = 0;
 };
 

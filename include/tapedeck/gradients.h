@@ -55,9 +55,9 @@ struct Differentiated {
   std::vector<Tensor> values;
   std::vector<Gradient> gradients;
 };
-/// Throws DTypeError if argument x is of integers or bools.
+/// Throws DTypeError if argument x has an integer dtype or bool.
 TAPEDECK_EXPORT void check_differentiable(std::string_view name, std::size_t argument, const Tensor& x);
-/// With respect to arguments without a path: zeros, or none if not `zeros`.
+/// Gradients with respect to arguments without a path are zeros, or none if `zeros` is false.
 TAPEDECK_EXPORT Differentiated value_and_gradients(const Traced& f, const Sources& xs,
                                                    const GradientOptions& options, bool zeros = true);
 TAPEDECK_EXPORT std::vector<Tensor> tangents(const Traced& f, const std::vector<Tensor>& xs,

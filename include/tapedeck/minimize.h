@@ -5,9 +5,8 @@
 
 namespace tapedeck {
 
-/// The state or result of a minimizer: the point with the least value of all that it has evaluated. Values
-/// that differ by rounding count as equal, and points where the value or the gradient is not finite do not
-/// count.
+/// The state or result of a minimizer: the evaluated point with the smallest value. Values that differ by
+/// rounding count as equal, and points where the value or the gradient is not finite are ignored.
 struct Minimum {
   std::vector<Tensor> x;      // has the dtypes and shapes of the start
   double value = 0;           // the value at x
@@ -57,10 +56,10 @@ TAPEDECK_EXPORT ValueAndGrad value_and_grad_of(std::string_view caller, Traced f
 /// direction of negative curvature occurs. It is then shortened until the value decreases enough; if it never
 /// does, a step goes along the negative gradient. Nocedal and Wright, Numerical Optimization, 2nd edition,
 /// algorithm 7.1. The Hessian is never formed: a product with it needs up to three times the memory of a
-/// gradient of f, and the method keeps a dozen vectors of f64 as long as x. x is f32 or f64 and is computed
-/// with in f64 between calls of f. Throws ArgumentError if the value or gradient at the start is not finite,
-/// if no gradient reaches x, and for options out of range; DTypeError; ShapeError for a value that is not a
-/// scalar; and what f throws.
+/// gradient of f, and the method keeps a dozen vectors of f64 as long as x. x is f32 or f64; between calls of
+/// f, computations are in f64. Throws ArgumentError if the value or gradient at the start is not finite, if
+/// the gradient with respect to x is none, and for options out of range; DTypeError; ShapeError for a value
+/// that is not a scalar; and what f throws.
 template <detail::Differentiable F>
 Minimum minimize_newton(const F& f, const std::vector<Tensor>& x, const NewtonOptions& options = {}) {
   if constexpr (detail::is_tensor_function<F>())

@@ -78,14 +78,14 @@ struct ExponentialMovingAverageOptions {
   std::string name = "ExponentialMovingAverage";
 };
 
-/// Moving averages of variables, whose initial values are those of the variables at the first update, and of
-/// named tensors, whose averages are initially zero. Averages are themselves variables, which are not
-/// trainable, so that they can be saved.
+/// Moving averages of variables, which start from their values at the first update, and of named tensors,
+/// which start from zero. Averages are themselves variables, which are not trainable, so that they can be
+/// saved.
 class TAPEDECK_EXPORT ExponentialMovingAverage {
  public:
   /// Throws ArgumentError for a decay that is not from 0 to 1, and for an empty name.
   explicit ExponentialMovingAverage(double decay, ExponentialMovingAverageOptions options = {});
-  ExponentialMovingAverage(ExponentialMovingAverage&&) = default;   // as MovingAverage
+  ExponentialMovingAverage(ExponentialMovingAverage&&) = default;   // as in MovingAverage
   ExponentialMovingAverage& operator=(ExponentialMovingAverage&&) = default;
 
   /// Updates the averages of variables, or of a named value. With num_updates = n, early averages adapt

@@ -286,7 +286,7 @@ using RMSProp = OptimizerOf<RMSPropOptions>;
 
 /// n += g², the slot "accum"; z += g + 2·l2_shrinkage·x - (√n - √(n before))/learning_rate · x, the slot
 /// "linear"; x = (sign(z)·l1 - z) / ((√n + beta)/learning_rate + 2·l2) where |z| > l1, else 0: follow the
-/// regularised leader, McMahan et al. 2013, algorithm 1. √n stands for n^-learning_rate_power. With a
+/// regularized leader, McMahan et al. 2013, algorithm 1. √n stands for n^-learning_rate_power. With a
 /// learning rate of 0, nothing changes.
 struct FtrlOptions {
   Scheduled learning_rate;

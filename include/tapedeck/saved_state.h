@@ -29,7 +29,7 @@ struct SavedState {
   std::vector<SlotValue> slots = {};
   NamedTensors tensors = {};
   /// The kind of the object: "adam" for an optimizer with this rule, "loss_scale", or the name of a metric.
-  /// An object refuses the state of another kind; an empty kind is not checked.
+  /// An object rejects a state of another kind; an empty kind is not checked.
   std::string kind = {};
 };
 

@@ -114,8 +114,8 @@ template <class F, class X> class Recorded {
 }   // namespace detail
 
 /// Returns f(x), computed with Scalars. f is a generic lambda of a number or a std::array of numbers, and
-/// returns a number or an array. It calls elementwise ops by their names, as in map(); comparisons give bool,
-/// so `if` and `while` are allowed. Here and below, x is a float, a double, a number of an enclosing
+/// returns a number or an array. It calls elementwise ops by their names, as in map(); comparisons return
+/// bool, so `if` and `while` are allowed. Here and below, x is a float, a double, a number of an enclosing
 /// derivative, or an array of these; the result consists of numbers of the same type.
 template <class F, class X> auto value(const F& f, const X& x) {
   using V = detail::LaneIn<X>;

@@ -46,7 +46,7 @@ class Scheduled {
 
 namespace schedule {
 
-/// The value of an option without a default that was left out, which throws ArgumentError.
+/// The value of an omitted option that has no default; it throws ArgumentError.
 inline constexpr double kUnset = std::numeric_limits<double>::quiet_NaN();
 
 /// `value` in every step.

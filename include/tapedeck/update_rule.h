@@ -40,7 +40,7 @@ template <class T> struct UpdateRow {
   std::int64_t n;
   T* x;
   T* slots[kMaxSlots];   // null: a slot that the optimizer does not have
-  const T* g;            // null: zeros, in rows that a sparse gradient leaves out
+  const T* g;            // null: zeros, in rows that a sparse gradient omits
   const T* c;            // the step's coefficients
   const Step* step;      // the whole step, with the coefficients in f64
 };
@@ -119,9 +119,9 @@ struct HyperparameterSpec {
   Change change = Change::by_schedule;
 };
 
-/// An update rule. It changes variables by rows, in place and on several threads, or by tensors. In the
-/// latter case `dense`, and `sparse` if the rule accepts slices, replace x and slots by the results of ops;
-/// they may throw, since nothing has changed by then.
+/// An update rule. It changes variables by rows, in place and on several threads, or by tensors. If by
+/// tensors, `dense`, and `sparse` for slices if the rule accepts them, replace x and slots by the results of
+/// ops; they may throw, since nothing has changed by then.
 struct UpdateRule {
   std::string_view name, doc = {};
   SlotSpec slots[kMaxSlots] = {};   // like every list, ends at the first entry without a name
@@ -135,9 +135,9 @@ struct UpdateRule {
   /// functions. May throw.
   void (*prepare)(Step& step) = nullptr;
 
-  RowUpdate rows = {};     // dense gradients, and rows that a sparse one has; those that it has several times
-                           // are added up before
-  RowUpdate others = {};   // rows that it leaves out; null: these stay as they are
+  RowUpdate rows = {};     // for dense gradients and the rows of sparse ones, where repeated rows have been
+                           // added up
+  RowUpdate others = {};   // for rows that a sparse gradient omits; null: they are unchanged
   /// For rules that need something about the whole variable, such as norms: `measure` runs first, on the same
   /// rows as the update, and `scale` computes coefficients from the sums. The order of the additions does not
   /// depend on the number of threads.

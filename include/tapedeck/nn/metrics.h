@@ -6,8 +6,9 @@
 //   name(), reset(), +=, state()        and the other members of Totals
 // Weights, if there are any, have the shape of the first axes of labels and predictions, one number of 0 or
 // more for each example. Examples of weight 0 are left out, whatever their labels and predictions are: give
-// padding this weight. Nothing is recorded on tapes. Shapes that do not fit throw ShapeError, dtypes that do
-// not DTypeError, labels and weights out of range ArgumentError. Messages begin with the name of the metric.
+// padding this weight. Nothing is recorded on tapes. Shapes that do not match throw ShapeError, unsuitable
+// dtypes DTypeError, labels and weights out of range ArgumentError. Messages begin with the name of the
+// metric.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -87,7 +88,7 @@ class TAPEDECK_EXPORT MeanOf : public Totals {
 };
 
 /// The means of the squared and of the absolute differences of labels and predictions of the same shape, and
-/// the square root of the former. "mean_squared_error", "root_mean_squared_error", "mean_absolute_error".
+/// the square root of the first. "mean_squared_error", "root_mean_squared_error", "mean_absolute_error".
 struct TAPEDECK_EXPORT MeanSquaredError : MeanOf {
   MeanSquaredError();
 };
