@@ -7,7 +7,7 @@
 namespace tapedeck {
 
 /// The elements of x, in row-major order, with another shape; without a copy. One extent may be -1 and is
-/// inferred. Throws ShapeError if the numbers of elements differ.
+/// inferred. Throws ShapeError if the element counts differ.
 TAPEDECK_EXPORT Tensor reshape(const Tensor& x, const Shape& shape);
 /// Inserts an axis of extent 1 at position `axis` of the result, without a copy.
 TAPEDECK_EXPORT Tensor expand_dims(const Tensor& x, int axis);
@@ -23,10 +23,11 @@ TAPEDECK_EXPORT Tensor reverse(const Tensor& x, const Axes& axes = {});
 /// x does not broadcast to `shape`.
 TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// Repeats x reps[i] times along axis i. As in NumPy, the shorter of x.shape and reps is padded with leading
-/// ones. The gradient is the sum over the copies.
+/// ones. The gradient is the sum over the copies. Throws ShapeError if a number of repetitions is negative.
 TAPEDECK_EXPORT Tensor tile(const Tensor& x, Ints reps);
 /// A tensor with a new last axis of extent `depth` that is 1 at position indices[…] and 0 elsewhere; all 0 if
-/// the index is out of range. indices must be integers. No gradient.
+/// the index is out of range. indices are integers. No gradient. Throws ShapeError if depth is negative,
+/// DTypeError for other indices.
 TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = default_dtype());
 /// x as a new tensor with its own id, which shares the memory of x. Gradients pass unchanged.
 TAPEDECK_EXPORT Tensor identity(const Tensor& x);

@@ -18,8 +18,8 @@ struct DotProductOptions {
 /// outputs], the result [batch, queries, heads · outputs]. mask is undefined, or bools that broadcast to
 /// [batch, heads, queries, keys], true where a query may attend. A query that may attend to no key gets the
 /// mean of all values. The products are never stored as a whole; the gradient recomputes them in blocks.
-/// Throws ShapeError if shapes do not match, ArgumentError unless heads divides the depths, and DTypeError
-/// unless mask is bool.
+/// Throws ShapeError if shapes do not match or there are no keys, ArgumentError unless heads divides the
+/// depths, and DTypeError if dtypes differ or mask is not bool.
 TAPEDECK_EXPORT Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                              const Tensor& mask = {}, const DotProductOptions& options = {});
 

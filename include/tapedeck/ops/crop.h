@@ -1,6 +1,6 @@
 // Resampling of images [batch, height, width, channels] at other positions. Floating-point dtypes. Row
-// coordinates are y, column coordinates x. All throw ShapeError if shapes do not match, ArgumentError if an
-// extent of `size` is below 1, and DTypeError if dtypes differ.
+// coordinates are y, column coordinates x. All throw ShapeError if shapes do not match or images are empty,
+// ArgumentError if an extent of `size` is below 1, and DTypeError if dtypes differ.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"

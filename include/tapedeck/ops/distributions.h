@@ -25,7 +25,7 @@ TAPEDECK_EXPORT Tensor parameterized_truncated_normal(const Shape& shape, Operan
                                                       Operand low, Operand high, Key key);
 /// Samples i64 indices [..., n] with probabilities softmax(logits), where logits are floating-point [..., k];
 /// a logit of -inf has probability 0. No gradient. Throws ArgumentError for a row that contains NaN or +inf,
-/// or only -inf, and for negative n.
+/// or only -inf, and for negative n; ShapeError if k is 0 and n is not.
 TAPEDECK_EXPORT Tensor categorical(const Tensor& logits, std::int64_t n, Key key);
 
 }   // namespace tapedeck::random

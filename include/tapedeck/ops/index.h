@@ -10,7 +10,8 @@ TAPEDECK_EXPORT Tensor gather(const Tensor& x, const Tensor& indices, int axis =
 /// gather with batch axes: y[b…, …, k…, …] = x[b…, …, indices[b…, k…], …]. The first `batch_dims` axes of x
 /// and indices must be equal and precede `axis`. The gradient is dense.
 TAPEDECK_EXPORT Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims);
-/// The adjoint of gather: zeros of `shape`, to which the slices of x are added along `axis` at `indices`.
+/// The adjoint of gather: zeros of `shape`, to which the slices of x are added along `axis` at `indices`. All
+/// dtypes but bool. Throws ShapeError if shapes do not match.
 TAPEDECK_EXPORT Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis = 0);
 /// Slices of x at multi-dimensional positions: the last axis of indices [entries…, depth] indexes the first
 /// `depth` axes of x; the result is [entries…, x.shape[depth], …].

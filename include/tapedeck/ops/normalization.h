@@ -1,4 +1,4 @@
-// Normalization of activations to a given mean and variance, for floating-point dtypes.
+// Normalization of activations, for floating-point dtypes.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -6,8 +6,8 @@ namespace tapedeck {
 
 /// Normalizes x to mean 0 and variance 1 along the last axis, then multiplies by scale [n] and adds offset
 /// [n] (Ba, Kiros and Hinton 2016): (x - mean) / √(variance + epsilon) · scale + offset. x, scale and offset
-/// have gradients. Throws ShapeError if x has rank 0 or scale or offset another shape, and ArgumentError if
-/// epsilon is negative.
+/// have gradients. Throws ShapeError if x has rank 0 or scale or offset another shape, DTypeError if dtypes
+/// differ, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                   double epsilon = 1e-5);
 
@@ -22,12 +22,12 @@ struct BatchNorm {
 /// Normalizes each channel (the last axis of x) to mean 0 and variance 1 over all other axes, then multiplies
 /// by scale and adds offset, both [channels] (Ioffe and Szegedy 2015). epsilon is added to the variance.
 /// Every output is differentiable. Throws ShapeError if scale or offset has another shape or if x has rank 0
-/// or no elements, and ArgumentError if epsilon is negative.
+/// or no elements, DTypeError if dtypes differ, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                      double epsilon = 1e-3);
 /// batch_norm with a given mean and variance [channels], for use after training; they may be f32 if x is f16
 /// or bf16. All tensors have gradients. Throws ShapeError unless they have these shapes, DTypeError for other
-/// dtypes, and ArgumentError if epsilon is negative.
+/// dtypes of mean, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                             const Tensor& mean, const Tensor& variance,
                                             double epsilon = 1e-3);

@@ -14,7 +14,7 @@ struct FakeQuantOptions {
 };
 /// Rounds x to the nearest of 2^bits levels from min to max. Both are first shifted so that 0 is a level
 /// (Jacob et al. 2018, section 3). The gradient of elements within the shifted range is the output gradient,
-/// else 0. Throws ArgumentError if `bits` is out of range or unless min < max.
+/// else 0. Throws ArgumentError if `bits` is out of range, or unless min < max and max - min is finite.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_args(const Tensor& x, double min = -6, double max = 6,
                                                     const FakeQuantOptions& options = {});
 /// Like fake_quant_with_min_max_args, with tensors min and max of rank 0, which get the gradients of the
@@ -41,8 +41,8 @@ struct QuantizeAndDequantizeOptions {
 /// range from min to max (both of rank 0; with an axis [n], where n is its extent). Elements beyond the
 /// lowest or highest integer are clipped; if one side of 0 determines the step, the levels of the other side
 /// extend beyond its bound. The gradient goes to x for elements from min to max, else to min or max. Throws
-/// ArgumentError if `bits` is out of range or min > max, and ShapeError or DTypeError if min or max do not
-/// match x.
+/// ArgumentError if `bits` is out of range, min > max or max - min is infinite, and ShapeError or DTypeError
+/// if min or max do not match x.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                                const QuantizeAndDequantizeOptions& options = {});
 /// Like the above, with the range from the smallest to the largest element of x, or of each entry of the

@@ -37,8 +37,8 @@ TAPEDECK_EXPORT Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeigh
 /// log-probability of its labels over all alignments with time. logits are [time, batch, classes], before
 /// softmax; labels [batch, max_label_length] and both lengths [batch] are integers. `blank` is the blank
 /// class. If the labels need more time steps than a sequence has, the loss is infinite and its gradient 0.
-/// Throws ShapeError if a label or length is out of range or shapes do not match, and ArgumentError if blank
-/// is out of range.
+/// Throws ShapeError if a label is `blank`, a label or length is out of range or shapes do not match, and
+/// ArgumentError if blank is out of range.
 TAPEDECK_EXPORT Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths,
                                 const Tensor& logit_lengths, std::int64_t blank = 0);
 

@@ -20,8 +20,8 @@ struct TopK {
   Tensor values, indices;
 };
 /// The k largest elements along `axis` in descending order, and their indices; of equal elements the one with
-/// the lower index comes first. Values have a gradient. Throws ShapeError if the axis has fewer than k
-/// entries.
+/// the lower index comes first. Values have a gradient. Throws ShapeError if k is negative or exceeds the
+/// extent.
 TAPEDECK_EXPORT TopK top_k(const Tensor& x, std::int64_t k, int axis = -1);
 /// Options of nth_element.
 struct NthElementOptions {
