@@ -17,7 +17,7 @@ TAPEDECK_EXPORT Tensor ensure_shape(const Tensor& x, const Shape& shape);
 TAPEDECK_EXPORT Tensor check_numerics(const Tensor& x, std::string_view name);
 /// Writes `text`, x and a line break to a stream and returns x; gradients pass unchanged and are not printed.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text, std::ostream& out);
-/// print to standard error.
+/// Writes to standard error instead.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text = {});
 /// Throws ArgumentError with `text` unless all elements of `condition` are true, and DTypeError unless it is
 /// bool.

@@ -1,6 +1,6 @@
 // Elementwise elementary functions of floating-point dtypes, accurate to 5 units in the last place over the
 // whole range of x, including large angles; NaN outside their domain. All but cbrt, exp2, log2, log10,
-// logaddexp, atan2, hypot and log_sigmoid also take c64 and c128, and return principal values. Other dtypes
+// logaddexp, atan2, hypot and log_sigmoid also accept c64 and c128, and return principal values. Other dtypes
 // throw DTypeError.
 #pragma once
 #include "tapedeck/operand.h"

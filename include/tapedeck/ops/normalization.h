@@ -32,7 +32,7 @@ TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale
                                             const Tensor& mean, const Tensor& variance,
                                             double epsilon = 1e-3);
 
-/// Options of local_response_normalization: see its formula.
+/// Parameters of the formula of local_response_normalization.
 struct LocalResponseNormalizationOptions {
   std::int64_t radius = 5;
   double bias = 1, alpha = 1, beta = 0.5;

@@ -45,8 +45,8 @@ struct QuantizeAndDequantizeOptions {
 /// if min or max do not match x.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                                const QuantizeAndDequantizeOptions& options = {});
-/// Like the above, with the range from the smallest to the largest element of x, or of each entry of the
-/// axis; the gradient of x is the output gradient. Throws ShapeError if x has no elements.
+/// quantize_and_dequantize with the range from the smallest to the largest element of x, or of each entry of
+/// the axis; the gradient of x is the output gradient. Throws ShapeError if x has no elements.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x,
                                                const QuantizeAndDequantizeOptions& options = {});
 

@@ -12,12 +12,12 @@ TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axe
 /// axes.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, Ints shifts, const Axes& axes);
 /// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times. The gradients of
-/// the copies add up. Throws ShapeError if a count is negative or there is not one for each entry.
+/// the copies add up. Throws ShapeError if a count is negative or the number of counts is not the extent.
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, Ints counts, int axis = 0);
 /// For each entry b along batch_axis, reverses the first lengths[b] entries along sequence_axis and keeps the
-/// others. lengths are integers of rank 1. Throws ShapeError if there is not one for each entry, one is
-/// negative or exceeds the extent, or both axes are the same.
+/// others. lengths are integers [entries]. Throws ShapeError for another shape, if a length is negative or
+/// exceeds the extent, or if both axes are the same.
 TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis,
                                         int batch_axis = 0);
 

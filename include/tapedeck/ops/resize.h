@@ -17,7 +17,7 @@ TAPEDECK_EXPORT Tensor resize_nearest(const Tensor& x, HeightWidth size, Align a
 /// Bilinear interpolation between the four nearest pixels.
 TAPEDECK_EXPORT Tensor resize_bilinear(const Tensor& x, HeightWidth size, Align align = Align::centres);
 /// Cubic convolution of the sixteen nearest pixels (Keys 1981), with TensorFlow's conventions: for centres a
-/// = -1/2, and pixels outside are left out; otherwise a = -3/4, and border pixels are repeated.
+/// = -1/2, and pixels outside are ignored; otherwise a = -3/4, and border pixels are repeated.
 TAPEDECK_EXPORT Tensor resize_bicubic(const Tensor& x, HeightWidth size, Align align = Align::centres);
 
 /// Interpolation kernel: the weight of a pixel as a function of its distance d, in pixels. box: 1 up to 1/2.

@@ -7,7 +7,7 @@ namespace tapedeck {
 
 /// The part of x that starts at `begin` and has extents `size`; a size of -1 extends to the end. Without a
 /// copy if the part is contiguous, such as a range of rows. The gradient is 0 outside the part. Throws
-/// ShapeError if it exceeds x or there is not a number for each axis.
+/// ShapeError if it exceeds x or the lists do not have a number for each axis.
 TAPEDECK_EXPORT Tensor slice(const Tensor& x, Ints begin, Ints size);
 
 /// One item of `x[{…}]` and strided_slice, as in NumPy's brackets. A number such as `3` is an index: it

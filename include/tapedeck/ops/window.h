@@ -16,7 +16,8 @@ struct HeightWidth {
 };
 
 /// Padding of an image. valid: none. same: such that the output's extents are the image's divided by the
-/// strides, rounded up; an odd row or column is added at the end. Or explicit numbers of rows and columns.
+/// strides, rounded up; an odd row or column is added at the end. given: explicit numbers of rows and
+/// columns.
 struct Padding {
   /// The kinds of padding; `given` stands for explicit numbers.
   enum Mode : std::uint8_t { valid, same, given };
