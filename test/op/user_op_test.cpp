@@ -113,6 +113,35 @@ TEST_CASE("a user's op keeps attributes that own memory", "[op]") {
     CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{1 + 4 + 12, 1 + 6 + 27});
 }
 
+TEST_CASE("attributes of another type than the op reads are an error", "[op][errors]") {
+  struct Scale {
+    double by;
+  };
+  using Catch::Contains;
+  const Tensor x = f64({2, 3});
+  GradientTape tape;
+  tape.watch(x);
+  CHECK_THROWS_WITH(kPowers(x, Scale{2}), Contains("powers: its attributes are read as ") &&
+                                              Contains("PowerAttrs, but the call has ") && Contains("Scale"));
+  CHECK_THROWS_WITH(kPowers(x), Contains("PowerAttrs, but the call has none"));
+  CHECK_THROWS_AS(kPowers.run(Tensors{x}, Scale{2}), InternalError);
+  CHECK(tape.size() == 0);
+}
+
+TEST_CASE("an op is called with operands, tensors or a list", "[op]") {
+  const Tensor a = f64({3, 5}), b = f64({4, 12});
+  const std::vector<double> expected = {5, 13};
+  CHECK(kHypot(a, b).to_vector() == expected);
+  CHECK(kHypot(Operand(a), Operand(b)).to_vector() == expected);
+  CHECK(kHypot(Tensors{a, b}).to_vector() == expected);
+  CHECK(kHypot.run(Tensors{a, b})[0].to_vector() == expected);
+  CHECK(kHypot(Operand(a), Operand(tensor({4.0f, 12.0f}))).dtype() == DType::f64);
+  const PowerAttrs squares{{2}};
+  CHECK(kPowers(f64({2, 3}), squares).to_vector() == std::vector<double>{4, 9});
+  CHECK(kPowers(Tensors{f64({2, 3})}, squares).to_vector() == std::vector<double>{4, 9});
+  CHECK(kWeighted(Tensors{a, b}).to_vector() == std::vector<double>{11, 29});
+}
+
 TEST_CASE("a kernel that leaves an output without elements is found out", "[op]") {
   constexpr static Op lazy = {
       .name = "lazy",
