@@ -1,4 +1,4 @@
-// RGB–HSV conversion, pixel by pixel.
+// RGB–HSV conversion, pixel by pixel; threads split the pixels.
 #include "kernels/image/color_space.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void rgb_to_hsv(const Tensor& x, Tensor& y) {
 }
 
 // Let range = value - least. Hue is a constant plus the difference of the two channels that follow the
-// largest one, divided by 6 range; saturation is 1 - least / value.
+// largest one cyclically, divided by 6 range; saturation is 1 - least / value.
 void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);

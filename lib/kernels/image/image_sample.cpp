@@ -1,5 +1,6 @@
 // Samples images at computed positions. Each position is computed once for all channels, as up to four pixels
-// with weights.
+// with weights; vectors run along the channels. Threads split the output rows; in the adjoint, they split the
+// images and channels, and each adds in the order of output pixels.
 #include "kernels/image/image_sample.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 constexpr Cut kImageSampleCut{1 << 13, 1 << 15};   // output elements
 constexpr std::int64_t kChannels = 64;             // channels per task of the adjoint
 
-/// The position in its image that an output pixel reads. `hidden`: the pixel reads nothing.
+/// The position in its image that an output pixel reads. `hidden`: it reads only Frames::outside.
 struct Position {
   double y, x;
   bool hidden = false;
@@ -75,7 +76,7 @@ template <class T> struct Boxes {
 
  private:
   // Position i of `count` positions from a to b, which are fractions of `last`; the midpoint if there is one
-  // position. The last position is exactly b.
+  // position.
   static double between(double a, double b, std::int64_t i, std::int64_t count, std::int64_t last) {
     const auto scale = static_cast<double>(last);
     return count == 1 ? 0.5 * (a + b) * scale

@@ -19,8 +19,8 @@ void sample_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const T
 void sample_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
                           Tensor& dx);
 
-// Frame i samples image i through the projective transform a0 a1 a2 b0 b1 b2 c0 c1: one row of `transforms`
-// for each frame, or one for all.
+// Pixel (x, y) of frame i reads image i at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with k = c0 x +
+// c1 y + 1. A row of `transforms` is a0 a1 a2 b0 b1 b2 c0 c1; one for each frame, or one for all.
 void sample_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y);
 void sample_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx);
 

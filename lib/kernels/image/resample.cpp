@@ -1,4 +1,5 @@
-// Weighted sums along an axis, vectorized over the axes behind it.
+// Weighted sums along an axis, vectorized over the axes after it. Threads split the outputs; each sum is
+// computed in the order of the table.
 #include "kernels/image/resample.h"
 
 #include "core/bytes.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr Cut kResampleCut{1 << 14, 1 << 16};   // products
 
-// One output entry: the weighted sum of n runs of `after` elements.
+// One output entry: the weighted sum of n runs, each of `after` contiguous elements of x.
 template <class T> void sum_runs(const T* x, const std::int64_t* position, const T* weight, std::int64_t n,
                                  std::int64_t after, T* y) {
   if (n == 2) {

@@ -1,5 +1,5 @@
-// Weighted sums along one axis, given by a sparse table of positions and weights. All image resizing, and its
-// adjoints, are made of these.
+// Weighted sums along one axis, given by a sparse table of positions and weights. All image resizing and its
+// adjoints are such sums.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,6 @@
-// The elements of a column are far apart in the matrix. Therefore, blocks that stay in the L1 cache are
-// transposed in registers, so that their columns are contiguous on the other side, and each cache line of the
-// matrix is read or written once.
+// Copies the columns of a matrix to tensors, and back. The elements of a column are far apart in the matrix.
+// Therefore, blocks that stay in the L1 cache are transposed in registers, so that their columns are
+// contiguous, and each cache line of the matrix is read or written once. Threads split the rows.
 #include "kernels/layout/columns.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::int64_t kColumnsNear = 1 << 14;   // bytes of a block
 constexpr std::int64_t kMostColumns = 64;        // of a block
 constexpr std::int64_t kColumnsTask = 1 << 18;   // least bytes of the matrix per thread
 
-// Calls f(scratch, first row, rows, first column, columns) for all blocks; their scratch has room for them.
+// Calls f(scratch, first row, rows, first column, columns) for each block; the scratch memory holds a block.
 template <class T, class F> void each_block(std::int64_t rows, std::int64_t columns, F f) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
   const std::int64_t across = std::min(columns, kMostColumns), down = kColumnsNear / size / across;

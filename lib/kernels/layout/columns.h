@@ -8,7 +8,7 @@
 
 namespace tapedeck::kernels {
 
-/// Copies each column of a matrix to a tensor, and back. The matrix has as many columns as there are tensors.
+/// Copies column k of a matrix to tensor k, for all columns; and back.
 void copy_to_columns(const Tensor& matrix, std::span<Tensor> columns);
 void copy_from_columns(Refs columns, Tensor& matrix);
 

@@ -1,5 +1,6 @@
-// Copies elements through strided views. Splits a view into an inner matrix and outer loops, and picks the
-// fastest copy for the matrix: contiguous runs, fills, repeats, transpositions, or single elements.
+// Copies elements between a strided view of one tensor and another, dense (contiguous) tensor. Splits a view
+// into an inner matrix and outer loops, and picks the fastest copy for the matrix: contiguous runs, fills,
+// repeats, transpositions, or single elements. Threads split the matrices and pieces of large ones.
 #include "kernels/layout/copy.h"
 
 #include <algorithm>
@@ -17,22 +18,22 @@ namespace {
 constexpr std::int64_t kCopyGrain = 1 << 16;   // least elements per thread
 constexpr std::int64_t kBand = 64;             // rows of a transposition per block
 constexpr std::int64_t kNear = 1 << 14;        // bytes that stay in the L1 cache
-constexpr std::int64_t kFew = 32;   // fewer broadcast columns than this are filled faster by a transposition
+constexpr std::int64_t kFew = 32;   // fewer broadcast columns are written faster by a transposition
 
-// One loop: its extent, and the strides of one step in the viewed tensor and in the dense one.
+// One loop: its extent, and its strides in the viewed tensor and in the dense one.
 struct Loop {
   std::int64_t extent, step, dense;
 };
 
-// A view as nested loops. The inner two are a matrix whose columns are dense in the dense tensor; `outer` are
-// the loops around it.
+// A view as nested loops. The inner two are a matrix with rows that are contiguous in the dense tensor;
+// `outer` are the loops around it.
 struct Loops {
   Loop outer[2 * Shape::kMaxRank], rows{1, 0, 0}, columns{1, 1, 1};
   std::size_t ndim = 0;
 
-  // Chooses the axis for `rows`. If the columns are not contiguous in the view: an axis that is, so that the
-  // matrix can be transposed. If they are: an axis of smaller extent and stride, so that writes stay close
-  // together.
+  // Chooses the axis for `rows`. If rows are not contiguous in the view, prefers an axis of stride 1, so that
+  // the matrix can be transposed. If they are, prefers an axis of smaller extent and stride, so that writes
+  // stay close together.
   explicit Loops(const StridedView& p) {
     std::size_t n = p.ndim(), chosen = n;
     if (n) columns = {p[n - 1].extent, p[n - 1].stride, 1};
@@ -79,8 +80,8 @@ struct Loops {
   }
 };
 
-// Calls f(offset in the view, offset in the dense tensor, rows, columns) for all matrices; large ones are cut
-// into pieces.
+// Calls f(offset in the view, offset in the dense tensor, rows, columns) for each matrix, in parallel. Large
+// matrices are cut into pieces, of whole bands of `band` rows if they have as many.
 template <class F> void each_matrix(const Loops& w, std::int64_t band, F f) {
   const std::int64_t rows = w.rows.extent, columns = w.columns.extent, matrices = w.count();
   if (rows <= kCopyGrain / columns)

@@ -12,7 +12,7 @@ void copy_to(const Tensor& x, Tensor& y, const StridedView& view);
 /// Adds the elements of x to the view's elements of y, which must not overlap.
 void add_to(const Tensor& x, Tensor& y, const StridedView& view);
 
-/// Equally spaced runs of elements: the offset of the first one, and the distance between two.
+/// Equally spaced runs of contiguous elements: the offset of the first run, and the distance between two.
 struct Runs {
   std::int64_t first, step;
 };

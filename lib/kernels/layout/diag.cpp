@@ -1,4 +1,5 @@
-// Diagonals and bands of matrices: extracts diagonals, writes them, and keeps a band.
+// Diagonals and bands of matrices: extracts diagonals, writes them, and keeps a band. Threads split the
+// matrices or, for a band, their rows.
 #include "kernels/layout/diag.h"
 
 #include "core/bytes.h"

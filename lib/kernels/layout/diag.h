@@ -1,4 +1,5 @@
-// Diagonals and bands of matrices, which lie in the last two axes.
+// Diagonals and bands of matrices, which are the last two axes, of any dtype. Diagonal k has the elements
+// with column - row = k; a band is a range of adjacent diagonals.
 #pragma once
 #include <algorithm>
 

@@ -1,4 +1,5 @@
-// Gathers slices along one axis by checked indices, and scatters slices with a reduction.
+// Gathers rows along one axis by checked indices, and scatters rows with a reduction. Threads split the rows
+// to gather. In a scatter, each destination row belongs to one thread, which reduces in the order of indices.
 #include "kernels/layout/gather_scatter.h"
 
 #include <algorithm>
@@ -115,8 +116,8 @@ template <class Fold, class T> struct RowScatter {
   }
 };
 
-// Indices bucketed by value into `ranges` equal parts of [0, extent): the positions of each part's indices,
-// in their original order, and where each part begins.
+// Indices bucketed by value into `ranges` equal parts of [0, extent): for each part, the positions of its
+// indices in their original order, and where these positions begin.
 struct ByRange {
   std::vector<std::int64_t> positions, begins;
 
@@ -134,8 +135,8 @@ struct ByRange {
   }
 };
 
-// Tasks write to disjoint rows, so that equal indices are reduced in their order: tasks are slabs or, if
-// these are few and rows are long enough to pay for bucketing the indices, ranges of y's rows.
+// Tasks write to disjoint rows, so that equal indices are reduced in their order. A task is a slab or, if
+// slabs are few and rows are long enough to pay for bucketing the indices, a range of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
   if (before < few && all.after >= long_row && all.count * all.after >= kGatherScatterCut.least &&
@@ -157,7 +158,7 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
   }
 }
 
-/// Indices as i64: these themselves, or a converted copy.
+/// Indices as i64: the given tensor, or a converted copy.
 class Int64Indices {
  public:
   explicit Int64Indices(const Tensor& indices)

@@ -1,13 +1,14 @@
-// Gathers and scatters slices along one axis. Indices are already checked against the extent; a negative
-// index means "no slice".
+// Gathers and scatters rows along one axis. A tensor is [before, extent, after] around the axis (AxisView):
+// it has `before` slabs of `extent` rows of `after` elements. Indices are already checked against the extent;
+// a negative index means "no row".
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
-/// Batched indices: indices are [count, …]; each index set serves `inner` consecutive slabs before the axis,
-/// then the next set follows, cyclically.
+/// Batched indices: indices are [count, …], `count` index sets. Each set serves `inner` consecutive slabs,
+/// the next set the next `inner` slabs, and so on, cyclically.
 struct IndexBatches {
   std::int64_t count = 1, inner = 1;
 };

@@ -1,5 +1,5 @@
-// Checks of indices. A first pass determines only whether any index is out of range. It has no branches, so
-// that it is vectorized. The position is needed only for the message.
+// Checks indices, on one thread. A first pass only determines whether any index is out of range; it has no
+// branches, so that it is vectorized. A second pass finds the position, which only a message needs.
 #include "kernels/layout/index_check.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Checks that indices lie within an extent, and converts positions along several axes to flat indices.
+// Checks that indices are within an extent, and converts positions along several axes to flat indices.
 #pragma once
 #include <optional>
 
@@ -14,9 +14,9 @@ struct Outside {
 std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
                                      bool negative_means_something = false);
 
-/// The rows of indices [n, extents.ndim()], positions in a tensor of these extents, as row-major indices in
-/// flat, i64[n]. Returns the first row with a coordinate that is out of range, if there is one; flat is then
-/// unfinished.
+/// Converts each row of indices, [n, extents.ndim()], which is a position in a tensor of these extents, to a
+/// row-major index in flat, i64[n]. Returns the first row with a coordinate that is out of range, if any;
+/// flat is then incomplete.
 std::optional<std::int64_t> flatten_positions(const Tensor& indices, const Shape& extents, Tensor& flat);
 
 }   // namespace tapedeck::kernels

@@ -1,3 +1,4 @@
+// Loops over lists of indices. Orders by number are stable counting sorts.
 #include "kernels/layout/index_lists.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-// The position at which the rows of each number begin.
+// For each number, the position at which its rows begin in the sorted order.
 std::vector<std::int64_t> begins_of(const Tensor& numbers, std::int64_t n) {
   std::vector<std::int64_t> begins = count_each(numbers, n);
   std::int64_t begin = 0;
@@ -21,7 +22,7 @@ std::vector<std::int64_t> begins_of(const Tensor& numbers, std::int64_t n) {
   return begins;
 }
 
-// Calls f(k, place) for row k.
+// Calls f(k, place) for each row k, where `place` is its position in the sorted order.
 template <class F> void each_place(const Tensor& numbers, std::int64_t n, const F& f) {
   std::vector<std::int64_t> next = begins_of(numbers, n);
   visit_indices(numbers, [&](const auto list) {
@@ -55,7 +56,7 @@ std::int64_t largest_index(const Tensor& indices) {
   });
 }
 
-// A first pass determines only whether there is one, without branches.
+// A first pass, without branches, only determines whether the indices descend anywhere.
 std::int64_t first_descent(const Tensor& indices) {
   return visit_indices(indices, [](const auto list) -> std::int64_t {
     if (list.empty()) return -1;

@@ -1,5 +1,5 @@
 // Counting and searching in lists of indices: i32, i64, or other integers, which are converted. Each function
-// takes one pass, on one thread.
+// runs on one thread.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tapedeck::kernels {
 
-/// The numbers of indices that are 0, 1, …, n - 1. Skips negative indices. Precondition: all indices are less
-/// than n.
+/// Element i of the result counts the indices that equal i. Skips negative indices. Precondition: all indices
+/// are less than n.
 std::vector<std::int64_t> count_each(const Tensor& indices, std::int64_t n);
 /// index_at: the index at a flat position. largest_index: the largest index, or -1 if there is none.
 std::int64_t index_at(const Tensor& indices, std::int64_t position);

@@ -1,4 +1,5 @@
-// Loops over the sequence and batch axes; the axes behind both are copied as one block.
+// Reverses the first entries of each sequence. Loops over the sequence and batch axes; the axes after both
+// are copied as one block. Threads split the axes before the inner one of the two.
 #include "kernels/layout/reverse_sequence.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr Cut kReverseSequenceCut = {1 << 15, 1 << 17};   // of elements
 
-// f(copy), where copy(from, to) copies n elements.
+// Calls f(copy), where copy(from, to) copies n elements.
 template <class T, class F> void with_copy(std::int64_t n, const F& f) {
   if (n == 1) return f([](const T* from, T* to) { *to = *from; });
   with_copy_of(n * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {

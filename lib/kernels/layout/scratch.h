@@ -1,5 +1,4 @@
-// Scratch memory for kernels, from the thread's buffer cache, and sums that several tasks accumulate in
-// parts.
+// Scratch memory for kernels, from the thread's buffer cache, and partial sums that several tasks accumulate.
 #pragma once
 #include <memory>
 

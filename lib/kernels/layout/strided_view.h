@@ -46,7 +46,8 @@ class StridedView {
   Axis axes_[2 * Shape::kMaxRank];   // tiling needs two per axis of a tensor
 };
 
-/// A tensor seen as [before, extent, after] around one axis, or around several adjacent axes merged into one.
+/// A tensor seen as [before, extent, after] around one axis, or around several adjacent axes merged into one:
+/// as `before` slabs of `extent` rows of `after` elements.
 struct AxisView {
   std::int64_t before = 1, extent = 1, after = 1;
   AxisView(const Shape& shape, int axis, int axes = 1) {

@@ -1,4 +1,5 @@
-// Gathers and scatter-adds single elements along an axis, and reports the first index out of range.
+// Gathers and scatter-adds single elements along an axis, and reports the first index out of range. Threads
+// split the rows to gather; in sums, each destination element belongs to one thread.
 #include "kernels/layout/take_along_axis.h"
 
 #include <algorithm>
@@ -32,8 +33,8 @@ bool outside(std::int64_t index, std::int64_t extent) {
   return static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent);
 }
 
-// Calls f(i, offset in the slab) for the indices in columns [left, right) of n rows of `after`. Stops before
-// the first index out of range and returns its position, else -1.
+// Calls f(i, offset in the slab) for the indices in columns [left, right) of n rows of `after` indices. Stops
+// before the first index out of range and returns its position, else -1.
 template <class Index, class F> std::int64_t each_index(const Index* index, std::int64_t n,
                                                         std::int64_t after, std::int64_t left,
                                                         std::int64_t right, std::int64_t extent, const F& f) {
@@ -82,8 +83,8 @@ std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisV
   return first.result();
 }
 
-// Tasks write to disjoint elements, so that sums are in the order of k: tasks are slabs or, if these are few,
-// strips of columns.
+// Tasks write to disjoint elements, so that sums are in the order of k. A task is a slab or, if slabs are
+// few, a strip of adjacent columns of a slab.
 std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
                             Tensor& y) {
   constexpr std::int64_t few = 32, narrow = 64;

@@ -5,8 +5,9 @@
 
 namespace tapedeck::kernels {
 
-// `view` describes the tensor that is indexed; indices and the other tensor have `count` entries along that
-// axis. If the tensors have more slabs before the axis than indices, the indices repeat.
+// `view` describes the tensor that is indexed: `before` slabs of `extent` rows of `after` elements. Indices
+// and the other tensor have `count` rows per slab. If the tensors have more slabs than the indices, the
+// indices repeat.
 
 /// y[b, k, a] = x[b, indices[b, k, a], a]. Returns the position of the first index out of range, or -1.
 std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,

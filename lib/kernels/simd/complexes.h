@@ -9,7 +9,7 @@
 
 namespace tapedeck::kernels {
 
-/// a b by the plain formula. The operator of std::complex also checks for NaN, which doubles the cost.
+/// a b by the plain formula. std::complex's operator also checks for NaN, which doubles the cost.
 template <class T> std::complex<T> product(const std::complex<T>& a, const std::complex<T>& b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -59,8 +59,8 @@ template <class T> struct Complexes {
     if (!(std::abs(x) + std::abs(y) < Part(0.5))) return std::log(Part(1) + z);
     return {std::log1p(x * (2 + x) + y * y) / 2, std::atan2(y, 1 + x)};
   }
-  // Roots of both factors, since the product has another cut, and real numbers beside complex ones, since
-  // 1 - z then has the sign of an imaginary part 0: on a branch cut it tells the side.
+  // 1 / √(1 - z²). Takes the roots of 1 - z and 1 + z, since the root of their product has another branch
+  // cut. The 1 is real, so that an imaginary part of ±0, which selects the side of a cut, keeps its sign.
   static T asin_slope_of(const T& z) {
     return T(1) / product(std::sqrt(Part(1) - z), std::sqrt(Part(1) + z));
   }

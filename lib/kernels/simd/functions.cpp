@@ -1,4 +1,4 @@
-// Functions of short vectors, for users' maps.
+// Elementary functions of up to 64 bytes of elements, padded to whole SIMD vectors, for users' maps.
 #include "tapedeck/simd/functions.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Interleaves a few rows into the columns of a matrix, and back, with vector shuffles.
+// Interleaves two to four rows into the columns of a matrix, and back, with vector shuffles.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace tapedeck::kernels {
 
-/// The widest vectors of which the instruction set shuffles two arbitrarily in one instruction. For wider
-/// ones shuffles are slower, and compilers fall back to memory.
+/// The widest vectors for which one instruction shuffles the elements of two arbitrarily. For wider ones,
+/// shuffles are slower, and compilers fall back to memory.
 #ifdef __AVX512VL__
 inline constexpr std::size_t kMixedBytes = 32;
 #else
 inline constexpr std::size_t kMixedBytes = 16;
 #endif
 
-/// c vectors of n lanes: pieces of c rows, or n rows of a matrix of c columns.
+/// c vectors of n lanes (elements): n elements of each of c rows, or n rows of a matrix of c columns.
 template <std::size_t c, class T> struct Lanes {
   static constexpr std::size_t n = kMixedBytes / sizeof(T);
   using Vector [[gnu::vector_size(kMixedBytes)]] = T;
   Vector v[c];
 
-  /// The source of lane l of vector k, counted through all lanes.
+  /// at(k, l): which lane, counted through all vectors, lane l of vector k is copied from.
   struct FromColumns {
     static constexpr std::size_t at(std::size_t k, std::size_t l) { return k + l * c; }
   };

@@ -1,4 +1,4 @@
-// Copies of few bytes, inlined, and many copies of one run.
+// Inlined copies of a few bytes, and repeated copies of one run of contiguous elements.
 #pragma once
 #include <algorithm>
 #include <bit>
