@@ -1,5 +1,5 @@
-// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. All work with the smaller of
-// the two tails, to keep full precision.
+// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. All are computed from the
+// smaller of the two tail probabilities, to keep full precision.
 #include "kernels/random/quantile.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ double normal_quantile(Probability u) {
 }
 double normal_below(double x) { return 0.5 * std::erfc(-x / kSqrtTwo); }
 
-/// The quantile of a distribution of mean 0, variance 1 and this skewness and excess kurtosis, where z is the
-/// normal quantile: Cornish–Fisher expansion, Abramowitz & Stegun 26.2.49.
+/// The quantile of a distribution of mean 0, variance 1 and the given skewness and excess kurtosis, where z
+/// is the normal quantile: Cornish–Fisher expansion, Abramowitz & Stegun 26.2.49.
 double expanded(double z, double skewness, double kurtosis) {
   return z + skewness * (z * z - 1) / 6 + kurtosis * z * (z * z - 3) / 24 -
          skewness * skewness * z * (2 * z * z - 5) / 36;
@@ -41,7 +41,7 @@ struct Moments {
 };
 
 /// The smallest count in [0, most] whose cumulative probability reaches u. density(k) is P(k), ratio(k) is
-/// P(k) / P(k - 1), below(k) is the probability of at most k, and above(k) that of more than k.
+/// P(k) / P(k - 1), below(k) is the probability of at most k, and above(k) the probability of more than k.
 template <class Density, class Ratio, class Below, class Above>
 double count_quantile(const Moments& m, double most, Probability u, Density density, Ratio ratio, Below below,
                       Above above) {
@@ -82,7 +82,7 @@ double count_quantile(const Moments& m, double most, Probability u, Density dens
   return k;
 }
 
-/// Mills' ratio, the normal tail probability above t over the density at t, for t >= 5: the continued
+/// Mills' ratio, the normal tail probability above t divided by the density at t, for t >= 5: the continued
 /// fraction of DLMF 7.9.3.
 double mills(double t) {
   double tail = t;
@@ -95,7 +95,7 @@ double mills(double t) {
 double tail_quantile(double t, double far, Probability u) {
   const double at_t = mills(t),
                beyond = std::isinf(far) ? 0 : std::exp((t - far) * (t + far) / 2) * mills(far) / at_t;
-  // log of the tail probability above the quantile over that above t
+  // log of the ratio of the tail probabilities above the quantile and above t
   const double wanted = u.p < 0.5 ? std::log1p(-u.p * (1 - beyond)) : std::log(u.q + u.p * beyond);
   double y = std::sqrt(t * t - 2 * wanted);
   for (int i = 0; i < 8; ++i) {
@@ -106,8 +106,8 @@ double tail_quantile(double t, double far, Probability u) {
   return std::clamp(y, t, far);
 }
 
-/// The quantile of the gamma distribution by the expansion for χ² with n = 2a degrees of freedom where z is
-/// the normal quantile: Goldberg & Levine 1946. Exact to rounding for a >= 10⁵.
+/// The quantile of the gamma distribution, by an expansion for χ² with n = 2a degrees of freedom in the
+/// normal quantile z: Goldberg & Levine 1946. Exact to rounding for a >= 10⁵.
 double large_gamma_quantile(double a, double z) {
   const double n = 2 * a, r = std::sqrt(2 * n), z2 = z * z;
   const double rest = (z2 - 1) * 2 / 3 + z * (z2 - 7) / (9 * r) - (z2 * (6 * z2 + 14) - 32) / (405 * n) +

@@ -16,7 +16,7 @@ struct Probability {
 double gamma_quantile(double a, Probability u);
 /// The derivative of the quantile y with respect to a, at fixed probability.
 double gamma_grad(double a, double y);
-/// ∂²P(a, y)/∂a² divided by that density.
+/// ∂²P(a, y)/∂a² divided by the density of gamma_quantile at y.
 double second_igamma_grad_over_density(double a, double y);
 /// The Poisson distribution, rate >= 0: the smallest count whose cumulative probability reaches p.
 double poisson_quantile(double rate, Probability u);

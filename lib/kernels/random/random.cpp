@@ -1,5 +1,5 @@
-// Random numbers from Philox, a counter-based generator: one block of words per counter, turned into uniform,
-// normal and other samples, or a permutation.
+// Random numbers from Philox, a counter-based generator: each counter yields a block of four 32-bit words.
+// Words are turned into uniform, normal and other samples, or a permutation.
 #include "kernels/random/random.h"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ namespace {
 using random::Key;
 using Words = r123::Philox4x32::ctr_type;
 
-constexpr std::int64_t kPiece = 1 << 12;   // elements per piece
+constexpr std::int64_t kPiece = 1 << 12;   // elements whose words are generated at once
 constexpr Cut kRandomCut = {kPiece, 4 * kPiece};
-constexpr std::int64_t kQuantiles = 1 << 8;   // quantiles per piece
+constexpr std::int64_t kQuantiles = 1 << 8;   // quantiles whose words are generated at once
 constexpr Cut kQuantileCut = {kQuantiles, 2 * kQuantiles};
-// Keeps the keys of split() apart from those that numbers are drawn with.
+// Keeps the keys of split() distinct from the keys that samples are drawn with.
 constexpr std::uint64_t kSplitting = 0x9e3779b97f4a7c15;
 
 std::uint32_t low_word(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
@@ -85,8 +85,9 @@ template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill 
   });
 }
 
-// Box–Muller: with a and b from the words of a group and of the next, one gets sqrt(-2 log a) cos(2 pi b),
-// the other sqrt(-2 log a) sin(2 pi b). a is in (0, 1], so that its logarithm is finite.
+// Box–Muller, for two groups of 64 bytes of elements: with a from the words of the first group and b from the
+// words of the second, the first becomes sqrt(-2 log a) cos(2 pi b), the second sqrt(-2 log a) sin(2 pi b). a
+// is in (0, 1], so that its logarithm is finite.
 template <class T> void box_muller(const std::uint32_t* words, T* out) {
   constexpr std::int64_t n = kGroup<T>;
   alignas(64) T a[n], angle[n];

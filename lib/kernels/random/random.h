@@ -1,5 +1,5 @@
-// Random numbers from a key (counter-based). Element i depends on the key and i alone, so threads may fill
-// any part.
+// Random numbers from a key (counter-based). Element i of samples depends on the key, i and parameters alone,
+// so results do not depend on the number of threads.
 #pragma once
 #include <optional>
 
@@ -13,7 +13,7 @@ random::Key split(const random::Key& key, std::uint64_t i);
 void uniform(const random::Key& key, double low, double high, Tensor& y);
 /// Fills y, f32 or f64, with standard normal numbers.
 void normal(const random::Key& key, Tensor& y);
-/// The same, truncated to two standard deviations.
+/// Fills y, f32 or f64, with standard normal numbers truncated to [-2, 2].
 void truncated_normal(const random::Key& key, Tensor& y);
 /// Fills p, f32 or f64, with numbers in (0, 1) and q, of the same spec, with 1 - p to the last bit: the
 /// probabilities that the distributions below invert.

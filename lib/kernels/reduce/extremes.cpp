@@ -1,4 +1,5 @@
-// max, min, argmax and argmin, and how equal extremes share a gradient.
+// max, min, argmax and argmin, and how equal extremes share a gradient. max and min are folds (fold_axes.h);
+// argmax and argmin return the first position of the extreme, or of a NaN. Threads split the results.
 #include <algorithm>
 #include <memory>
 
@@ -64,8 +65,9 @@ template <class Best> void arg_extreme(const Tensor& x, int axis, Tensor& y) {
   });
 }
 
-// Computes the shares of elements of x in the gradient of the extreme of their group. x is split into rows
-// along the innermost run of axes: a row belongs to one group, or has one element of each of n groups.
+// Computes each element's share of the gradient of the extreme of its group: the elements that are reduced to
+// one result. x is split into rows along the innermost run of merged axes (AxisRuns): a row belongs to one
+// group, or has one element of each of n groups.
 template <class T> class Shares {
  public:
   Shares(const Tensor& x, const Tensor& best, unsigned axes, Tensor& share)

@@ -1,4 +1,5 @@
-// Reductions (folds) of contiguous elements on SIMD batches: sum, product, max, min, any and all.
+// Reductions (folds) of contiguous elements on SIMD batches, on one thread: sum, product, max, min, any and
+// all. The order depends on the number of elements and the width of vectors alone.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -84,7 +85,7 @@ template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
     return f(lanes[0], lanes[1]);
 }
 
-/// Reduces complex numbers: eight interleaved accumulators, then a tree of these.
+/// Reduces complex numbers: into eight interleaved accumulators, then these in a tree.
 template <class Fold, class Of = Itself, class T>
 requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
@@ -110,9 +111,9 @@ template <class Row> using Element = typename ElementOf<Row>::Type;
 
 template <class T> inline constexpr std::int64_t kFoldPiece = 256 * kWidth<T>;
 
-/// Reduces n elements: four vector accumulators over pieces of 64 steps, then the results of the pieces, so
-/// that rounding errors at each level are those of a short sum. at(i) returns the vector of elements from i
-/// on; rest(i) returns the address of the elements from i on, which are fewer than four vectors.
+/// Reduces n elements: pieces of 64 steps into four vector accumulators, then the results of the pieces, so
+/// that rounding errors at each level are as small as in a short sum. at(i) returns the vector of elements
+/// from i on; rest(i) returns the address of the elements from i on, which are fewer than four vectors.
 template <class Fold, class Of, class T, class At, class Rest>
 T fold_pieces(std::int64_t n, const At& at, const Rest& rest) {
   constexpr Fold f;

@@ -1,6 +1,6 @@
-// Reductions over axes, in a fixed tree. Adjacent axes are merged into runs, and runs are reduced one at a
-// time, the innermost first: along rows if contiguous, else down columns. Pieces depend on sizes alone, so
-// results do not depend on the number of threads.
+// Reductions over axes, in a fixed tree. Adjacent axes that are all reduced or all kept are merged into runs.
+// The reduced runs are processed one at a time, the innermost first: along rows if contiguous, else down
+// columns. Work is cut into pieces by sizes alone, so results do not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,8 +15,7 @@
 namespace tapedeck::kernels {
 
 inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // in elements
-// The elements of a row that are reduced at once. The results of these blocks are then reduced in the same
-// way.
+// The elements of a block of a row. Threads reduce blocks; the results of blocks are reduced in the same way.
 inline constexpr std::int64_t kFoldBlock = 1 << 15;
 inline constexpr std::int64_t kFoldRows = 128;   // rows of a column block
 
@@ -32,8 +31,8 @@ template <class Fold, class Of = Itself, class Row> Element<Row> fold_row(Row x,
   return fold_row<Fold>(static_cast<const Element<Row>*>(parts.get()), blocks);
 }
 
-// Reduces n rows of `width` elements, `stride` apart, into y. Eight rows per pass: y is read and written once
-// for all of them.
+// Reduces n rows of `width` elements, `stride` apart, into y. Processes eight rows at a time, so that y is
+// read and written once for all of them.
 template <class Fold, class Of = Itself, class T>
 void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* __restrict y) {
   constexpr Fold f;
@@ -124,8 +123,8 @@ void fold_columns(Row x, std::int64_t n, std::int64_t width, Element<Row>* y) {
   fold_columns<Fold>(static_cast<const T*>(parts.get()), pieces, width, y);
 }
 
-// Calls f(i) for i in [0, n), each with `work` elements. Few calls with much work run one after the other and
-// use threads inside f.
+// Calls f(i) for i in [0, n), in parallel; `work` is the number of elements of a call. A few calls with much
+// work run one after the other, and use threads inside f.
 template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) {
   constexpr std::int64_t few = 16;
   if (n < few && work >= kFoldCut.least) {

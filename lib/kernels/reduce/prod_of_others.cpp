@@ -1,6 +1,6 @@
-// The product of all other elements, without division: the product of the elements before it times the
-// product of the elements after it. A row is distributed over the lanes of several vectors; the second factor
-// includes the products of the other lanes.
+// For each element of a row, the product of all others, without division: the product of the elements before
+// it times the product of those after it. A row is distributed over the lanes of several vectors, so "before"
+// and "after" are within a lane, and the second factor includes the other lanes. Threads split the rows.
 #include "kernels/reduce/prod_of_others.h"
 
 #include <algorithm>
@@ -73,8 +73,7 @@ template <class T> void row(const T* x, std::int64_t n, T* y) {
   std::copy_n(last_y, n - whole, y + whole);
 }
 
-// For complex numbers, element by element: the product of the elements before, times that of the elements
-// after.
+// Complex numbers, one at a time.
 template <class T> void row(const std::complex<T>* x, std::int64_t n, std::complex<T>* y) {
   std::complex<T> product = 1;
   for (std::int64_t i = 0; i < n; ++i)

@@ -4,7 +4,7 @@
 
 namespace tapedeck::kernels {
 
-/// y[…, i] = the product of all x[…, j] but x[…, i]. f32 or f64, of rank 1 or more. Exact if elements are
+/// y[…, i] = the product of all x[…, j] with j ≠ i. f32, f64, c64 or c128, of rank 1 or more. Elements may be
 /// zero.
 void prod_of_others(const Tensor& x, Tensor& y);
 

@@ -1,4 +1,5 @@
-// Sums, products, means, norms, any and all.
+// Sums, products, means, norms, any and all, as folds (fold_axes.h). Norms whose squares overflow or
+// underflow are computed from scaled elements.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,9 +15,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-// Reductions that add or multiply.
+// Sums and products. Reduces integers as unsigned, whose overflow is defined.
 template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, const Results& y) {
-  // Integers as unsigned, whose overflow is defined.
   switch (y.dtype) {
     case DType::f32:
       return fold<Fold>(x, axes, y.as<float>(), y.size);
@@ -33,7 +33,7 @@ template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, const Re
   }
 }
 
-/// too_large: whether the squares whose sum this norm is have overflowed. too_small: whether they may have
+/// too_large: whether the squares under the norm's root have overflowed. too_small: whether they may have
 /// lost digits by underflow.
 template <class T> bool too_large(T norm) { return std::isinf(norm); }
 template <class T> bool too_small(T norm) {
@@ -55,7 +55,7 @@ template <int n, class T> struct ScaledSquare {
     return scaled * scaled;
   }
 };
-/// Recomputes the norms in y for which f holds from the squares of 2ⁿ x.
+/// Recomputes those norms in y for which f returns true, from the squares of 2ⁿ x.
 template <int n, class T> void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
   Tensor sums = allocate(y.spec());
   fold<Sum, ScaledSquare<n, T>>(x, axes, elements<T>(sums), y.size());

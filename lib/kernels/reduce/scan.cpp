@@ -1,4 +1,5 @@
-// Cumulative sums and products along an axis, cumulative logsumexp, and linear recurrences.
+// Cumulative sums and products along an axis, cumulative logsumexp, and linear recurrences. Each row along
+// the axis is computed by one thread.
 #include "kernels/reduce/scan.h"
 
 #include <algorithm>
@@ -20,8 +21,8 @@ constexpr std::int64_t kColumns = 128;         // columns that are scanned side 
 template <class T> struct Accumulator { using type = T; };
 template <> struct Accumulator<float> { using type = double; };
 
-// Scans one row. Groups of four are combined first, so that only every fourth element waits for the previous
-// one.
+// Scans one row. Combines four elements at a time before it adds them to the rest, so that only every fourth
+// step waits for the previous one.
 template <class Fold, bool exclusive, class T>
 void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   using A = typename Accumulator<T>::type;

@@ -1,5 +1,5 @@
-// Segment reductions. Each segment is reduced by one thread, which keeps a strip of columns in registers
-// while it goes through the rows.
+// Segment reductions. Each segment is reduced by one thread, in the order of rows. It keeps the results of a
+// strip, which is one or eight vectors of columns, in registers.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>
@@ -36,7 +36,8 @@ CachedVector<std::int64_t> segment_begins(const Tensor& ids, std::int64_t count)
   return begins;
 }
 
-// Reduces one segment of n rows; row(k) points at its k-th row.
+// Reduces a strip of a segment of n rows: `vectors` vectors of columns from `first` on. row(k) points at the
+// k-th row.
 template <class Fold, int vectors, class T, class Row>
 void fold_strip(const Row& row, std::int64_t n, std::int64_t first, T* y) {
   constexpr std::int64_t w = kWidth<T>;
@@ -75,8 +76,8 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   }
 }
 
-// The index of the k-th row in its slab of x: the k-th number of a tensor, or k if there is none. The dtype
-// of the tensor is checked for each row, so that the loops are not compiled for each dtype.
+// The index of the k-th row in its slab of x: rows[k], or k without `rows`. The dtype of `rows` is checked
+// for each row, so that the loops are not compiled for each dtype.
 class RowNumbers {
  public:
   explicit RowNumbers(const Tensor* rows) {

@@ -1,4 +1,5 @@
-// Segment reductions: reductions over groups of consecutive rows.
+// Segment reductions: reductions over groups of rows, which are consecutive in a segment. A tensor is
+// [before, extent, after] around an axis (AxisView): `before` slabs of `extent` rows of `after` elements.
 #pragma once
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/strided_view.h"
@@ -7,16 +8,17 @@
 namespace tapedeck::kernels {
 
 enum class SegmentFold { sum, product, max, min };
-/// The divisor of the result: 1, the number of rows in the segment, or its square root. For f32 and f64.
+/// The divisor of the result: 1, the number of rows in the segment, or the square root of that number.
+/// Integers are not divided.
 enum class Divisor { one, count, root };
 
 /// y[b, j, a] = the reduction of x[b, k, a], or of x[b, rows[k], a], over all k with ids[k] = j. Empty
-/// segments give 0, and 1 for products. `view` describes y. ids are sorted and below the extent; rows are in
-/// range. Every dtype but bool; integers wrap around.
+/// segments are 0, or 1 for products. `view` describes y. ids are sorted and below the extent; rows are in
+/// range. Every dtype but bool, and complex numbers only in sums and products; integers wrap around.
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
                    const AxisView& view, Tensor& y);
 
-/// The value of groups without rows, in scatter_reduce by group.
+/// The value of groups without rows, for reductions by scatter_reduce.
 enum class EmptyGroup { zero, one, highest, lowest };
 /// Initializes y for scatter_reduce: `empty` in groups without rows, the identity of the fold in all others.
 /// The fold is a sum, product, maximum or minimum. `view` describes y; ids are below its extent.

@@ -1,4 +1,4 @@
-// Groups equal row indices by a stable radix sort.
+// Groups equal row indices by a stable radix sort, on one thread.
 #include "kernels/sort/order_rows.h"
 #include "core/bytes.h"
 

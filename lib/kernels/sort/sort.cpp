@@ -1,5 +1,6 @@
 // Sorts rows, selects the first k, and searches sorted rows. Elements become integer keys of the same order,
-// paired with their positions; short rows are sorted by comparison, long ones by radix sort.
+// paired with their positions; short rows are sorted by comparison, long ones by radix sort. Threads split
+// the rows.
 #include "kernels/sort/sort.h"
 
 #include <algorithm>
@@ -82,7 +83,7 @@ void all_in_order(const T* x, std::int64_t n, bool descending, Items<Item>& item
     std::sort(items.begin(), items.end());
 }
 
-// An upper bound of the k-th smallest key: the k-th smallest of the first keys of many groups.
+// An upper bound of the k-th smallest key: the k-th smallest of the minima of at least 2 k groups of keys.
 template <class Key>
 Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>& firsts) {
   const std::int64_t groups = std::max<std::int64_t>(2 * k, 64);
@@ -95,8 +96,8 @@ Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>&
   return firsts[static_cast<std::size_t>(k - 1)];
 }
 
-// The first k items. Walks the row in stretches and keeps the candidates, those that are not larger than the
-// k-th of what came before.
+// The first k items. Processes the row in stretches of at least 4096 elements, and keeps as candidates the
+// items that are not larger than a bound: the k-th smallest so far.
 template <class Item, class T>
 void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
   using Key = typename Item::Key;
@@ -129,7 +130,7 @@ void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending,
     thin_out();
     const Key worst = items.back().key();
     if (worst == 0) break;
-    last = worst - 1;   // later items with an equal key rank behind
+    last = worst - 1;   // later items with an equal key rank after it
   }
   if (items.size() > keep) thin_out();
   std::sort(items.begin(), items.end());

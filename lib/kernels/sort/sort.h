@@ -5,7 +5,7 @@
 
 namespace tapedeck::kernels {
 
-/// The first k entries of each row in order, unless `values` is null, and their positions in the row (i64).
+/// values, unless null: the first k entries of each row in order. indices: their positions in the row (i64).
 void sort(const Tensor& x, std::int64_t n, std::int64_t k, bool descending, Tensor* values, Tensor& indices);
 /// The entry of each row that is at index `place` in ascending order.
 void nth_element(const Tensor& x, std::int64_t n, std::int64_t place, Tensor& y);

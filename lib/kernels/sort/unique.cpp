@@ -46,7 +46,7 @@ namespace {
 
 constexpr Cut kUniqueCut = {1 << 16, 1 << 18};   // of elements
 
-// Block sums fit into the comparison's lanes.
+// Counts in blocks, whose counts fit into narrow integers.
 template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
   constexpr std::int64_t block = sizeof(T) == 1 ? 128 : 4096;
   using Count = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::int32_t>;
@@ -115,7 +115,7 @@ template <class T> void add_counts(const T* x, const KindRun* run, std::size_t l
 
 }   // namespace
 
-// Pieces are parts of the outermost kept axes.
+// Threads split the outermost run of kept axes.
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   if (y.size() == 1 && x.size()) return void(*elements<std::int64_t>(y) = kernels::count_nonzero(x));
   clear(y);

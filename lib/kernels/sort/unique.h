@@ -15,8 +15,8 @@ struct UniqueElements {
 };
 UniqueElements unique_elements(const Tensor& x);
 
-/// The number of nonzero elements: in all, or over axes, which are bits counted from the end. y is i64, and
-/// has the other axes.
+/// The number of nonzero elements, of x or over axes, which are bits counted from the end. y is i64, and has
+/// the other axes.
 std::int64_t count_nonzero(const Tensor& x);
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y);
 /// y = the entries of x along the axis where mask (bool, one per entry) is true, in order. `view` describes

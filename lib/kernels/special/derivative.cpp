@@ -1,5 +1,6 @@
-// Derivatives of special functions where formulas of the functions themselves cancel. In long double, which
-// is more precise by 11 bits; for large arguments the asymptotic series, term by term.
+// Derivatives of special functions whose formulas in terms of the functions suffer from cancellation.
+// Computed in long double, which has 11 more bits; for large arguments, from the asymptotic series, term by
+// term.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -20,14 +21,14 @@ namespace {
 constexpr Cut kDerivativeCut = {1 << 8, 1 << 10};      // of elements
 constexpr double kLargeBessel = 30, kLargeDawsn = 7;   // from here on the series are exact
 
-/// (a) (a + 1) … (a + m - 1).
+/// a (a + 1) … (a + m - 1).
 Wide rising(Wide a, int m) {
   Wide y = 1;
   for (int i = 0; i < m; ++i)
     y *= a + i;
   return y;
 }
-/// Σ of f(k) times the binomial coefficient of m and k.
+/// The sum of f(k) times the binomial coefficient of m and k, over k.
 template <class F> Wide binomial_sum(int m, F f) {
   Wide sum = 0, binomial = 1;
   for (int k = 0; k <= m; ++k) {
@@ -82,7 +83,7 @@ Wide large_argument_series(int n, int m, Wide r, int sign) {
       [&](int k) { return sign * (4 * n * n - (2 * k + 1) * (2 * k + 1)) / (8 * (k + 1) * r); });
 }
 
-// The first derivatives where their terms cancel little.
+// The first derivatives, for arguments at which terms cancel little.
 double first_of_scaled_i(int n, double x) {
   const double i0 = bessel_i0e(x), i1 = bessel_i1e(x), sign = x > 0 ? 1 : -1;
   return n == 0 ? i1 - sign * i0 : i0 - i1 * (sign + 1 / x);
@@ -155,7 +156,7 @@ double spence_derivative(int m, double x) {
   return static_cast<double>(y);
 }
 
-/// Derivatives of exp(i πx²/2), of which the Fresnel integrals are integrals: h' = iπx h.
+/// Derivative m ≥ 1 of C + iS, the integral of h = exp(i πx²/2): derivative m - 1 of h, by h' = iπx h.
 std::complex<Wide> fresnel(int m, double x) {
   using namespace std::complex_literals;
   const Wide w = x;

@@ -17,7 +17,7 @@ namespace {
 
 using Short = normalise<Quiet, digits2<30>>::type;
 
-/// Q(a, x) for subnormal a, which Boost.Math divides by: a E₁(x), and P(a, x) rounds to 1.
+/// Q(a, x) for subnormal a, by which Boost.Math divides: it is a E₁(x), and P(a, x) rounds to 1.
 double of_subnormal(double a, double x) { return x == 0 ? 1 : -a * boost::math::expint(-x, Quiet()); }
 bool is_subnormal(double a) { return a < std::numeric_limits<double>::min(); }
 

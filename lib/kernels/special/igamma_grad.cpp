@@ -81,7 +81,7 @@ template <int n> bool negligible(const Series<n>& step, const Series<n>& sum) {
   return true;
 }
 
-/// xᵃ e⁻ˣ / Γ(a + 1) over its value at ε = 0, gamma_density(a + 1, x).
+/// xᵃ e⁻ˣ / Γ(a + 1) divided by its value at ε = 0, gamma_density(a + 1, x).
 template <int n> Series<n> prefactor(double a, double x) {
   Series<n> exponent;
   double factorial = 1;
@@ -122,9 +122,9 @@ template <int n> Series<n> upper_series(double a, double x) {
   return h;
 }
 
-/// P(a, x) = Φ(z) for large a: Cornish and Fisher's expansion of the quantile about that of the normal
-/// distribution (Abramowitz & Stegun 26.2.49), x = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …, solved
-/// for z. Both are numbers or series.
+/// P(a, x) = Φ(z) for large a: the Cornish–Fisher expansion of the quantile x in the normal quantile z
+/// (Abramowitz & Stegun 26.2.49), x = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …, solved for z. a and
+/// its root are numbers or series.
 template <class T> T normal_quantile(const T& a, const T& root, double x) {
   const T w = (T(x) + T(-1) * a) / root;
   T z = w;
@@ -138,12 +138,12 @@ double expanded_gamma_grad(double a, double y) {
   const double root = std::sqrt(a), z = normal_quantile(a, root, y);
   return 1 + z / (2 * root) - z * (z * z - 7) / (72 * a * root);
 }
-/// Whether the expansion is more exact than 10⁻⁶ at x; elsewhere the series below have few terms.
+/// Whether the expansion is accurate to 10⁻⁶ at x; elsewhere, the other series need few terms.
 bool is_expanded(double a, double x) {
   return a > kLargeShape && std::fabs(x - a) < 8 * std::sqrt(a) * std::pow(a / kLargeShape, 0.25);
 }
-/// P over gamma_density(a + 1, x), without the constant term: Φ' = φ(z) z', and φ(z) over the density is
-/// a / x over the derivative of z with respect to x.
+/// P / gamma_density(a + 1, x), without the constant term: Φ' = φ(z) z', and φ(z) / gamma_density(a + 1, x)
+/// is a / x divided by the derivative of z with respect to x.
 template <int n> Series<n> expanded(double a, double x) {
   const Series<n> shape(a, 1), root = sqrt(shape), z = normal_quantile(shape, root, x);
   Series<n> exponent = z * z * Series<n>(-0.5);
@@ -160,7 +160,7 @@ template <int n> Series<n> expanded(double a, double x) {
   return y;
 }
 
-/// P over gamma_density(a + 1, x), but without the constant term where that is 1 - Q.
+/// P / gamma_density(a + 1, x), but without the constant term where P is computed as 1 - Q.
 template <int n> Series<n> over_density(double a, double x) {
   if (is_expanded(a, x)) return expanded<n>(a, x);
   const Series<n> y = prefactor<n>(a, x);
@@ -185,8 +185,8 @@ double igamma_grad(double a, double x, int order) {
   return term_over_density(a, x, order) * y;
 }
 
-// Implicit differentiation at fixed P: dy/da = -∂P/∂a over the density at y, which is a/y times the one
-// above.
+// Implicit differentiation at fixed P: dy/da = -∂P/∂a / gamma_density(a, y), and gamma_density(a, y) is a / y
+// times gamma_density(a + 1, y).
 double gamma_grad(double a, double y) {
   if (!(a > 0 && y >= 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
   if (y == 0) return 0;

@@ -70,7 +70,7 @@ double dilogarithm(double u) {
   return u - u * u / 4 + u * u * u * sum;
 }
 
-/// Dawson's integral over exp(-x²), Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive (DLMF 7.6.2).
+/// Dawson's integral divided by exp(-x²): Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms have one sign (DLMF 7.6.2).
 template <class T> T dawson_series(T x) {
   const T square = x * x;
   T sum = 0, power = x;
@@ -84,7 +84,7 @@ template <class T> T dawson_series(T x) {
 
 }   // namespace
 
-/// πx²/2 modulo 2π: x² in two parts, each reduced modulo 4; large numbers are even.
+/// The angle is πx²/2 modulo 2π: x² in two parts, each reduced modulo 4. Large x are even, so it is 0.
 std::complex<long double> fresnel_phase(double x) {
   if (std::fabs(x) > 1e17) return {std::isinf(x) ? kNaN : 1, std::isinf(x) ? kNaN : 0};
   const double high = x * x, low = std::fma(x, x, -high);
@@ -114,7 +114,7 @@ long double dawsn_series(double x) {
 double expint(double x) {
   if (x == 0) return -kInfinity;
   if (std::isinf(x)) return x > 0 ? x : -0.0;
-  if (std::fabs(x) < std::numeric_limits<double>::min())   // numbers that Boost.Math mistakes for others
+  if (std::fabs(x) < std::numeric_limits<double>::min())   // which Boost.Math mistakes for other numbers
     return std::log(std::fabs(x)) + std::numbers::egamma;
   return std::isnan(x) ? x : boost::math::expint(x, Quiet());
 }

@@ -12,7 +12,7 @@ double lgamma(double x);
 double digamma(double x);
 double igamma(double a, double x);
 double igammac(double a, double x);
-/// The same to the precision of f32.
+/// igamma and igammac to the precision of f32.
 double short_igamma(double a, double x);
 double short_igammac(double a, double x);
 double betainc(double a, double b, double x);
@@ -35,7 +35,7 @@ double expint(double x);
 double fresnel_sin(double x);
 double fresnel_cos(double x);
 double spence(double x);
-/// Dawson's integral by its power series, and exp(i πx²/2): for their derivatives.
+/// Dawson's integral by its power series, and exp(i πx²/2), for derivatives (derivative.h).
 long double dawsn_series(double x);
 std::complex<long double> fresnel_phase(double x);
 

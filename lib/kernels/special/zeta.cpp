@@ -1,4 +1,4 @@
-// The Hurwitz zeta function, and polygamma functions made of it, but for Boost.Math's trigamma.
+// The Hurwitz zeta function, and polygamma functions computed from it, except trigamma, from Boost.Math.
 #include <cmath>
 
 #include <boost/math/special_functions/trigamma.hpp>
@@ -10,7 +10,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-/// At a whole number that is not positive, or at -infinity.
+/// The value at an integer that is not positive, or at -infinity.
 double at_pole(double x) {
   if (std::isinf(x)) return kNaN;
   return kInfinity;
@@ -54,7 +54,7 @@ double zeta(double s, double q) {
     return std::isinf(q) ? 0.0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1.0 : 0.0) : of_positive(s, q);
   if (q == std::floor(q)) return at_pole(q);
   if (s != std::floor(s) || std::isinf(s)) return kNaN;
-  // The terms with negative q + k mirror those of positive numbers from `rest` to -q.
+  // The terms with negative q + k are, up to sign, the terms of the positive numbers from `rest` to -q.
   const double rest = -q - std::floor(-q),
                negative = rest < -q ? of_positive(s, rest) - of_positive(s, 1 - q) : std::pow(-q, -s);
   return (std::fmod(s, 2) == 0 ? negative : -negative) + of_positive(s, 1 - rest);
