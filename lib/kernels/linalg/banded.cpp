@@ -1,4 +1,5 @@
-// Solves and products with band matrices, which work on whole rows of the right-hand sides.
+// Solves and products with band matrices, each matrix on one thread. Inner loops run along rows of the
+// right-hand sides.
 #include "kernels/linalg/banded.h"
 
 #include <cmath>
@@ -16,8 +17,9 @@ template <class T> void add_row(T* y, T by, const T* x, std::int64_t m) {
     y[c] += by * x[c];
 }
 
-// Substitution in place: y comes in as b. The coefficient that couples row j with another row lies in the
-// band of their distance, in column j or, if the matrix is read transposed, in the other row's column.
+// Substitution in place: y holds b on entry. The coefficient that couples row j with another row is stored in
+// the band (the row of `bands`) at their distance, in column j or, if the matrix is read transposed, in the
+// other row's column. Returns the 1-based index of the first zero pivot, or 0.
 template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std::int64_t n, bool lower,
                                             bool transposed, T* y, std::int64_t m) {
   const bool down = lower != transposed;
@@ -39,7 +41,7 @@ template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std:
 }
 
 // Gaussian elimination with partial pivoting between neighbouring rows, which may fill a second
-// superdiagonal. In place: y comes in as b.
+// superdiagonal. In place: y holds b on entry. Returns as above.
 template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64_t n, T* y, std::int64_t m) {
   CachedVector<T> above(diagonals, diagonals + n), on(diagonals + n, diagonals + 2 * n),
       second(static_cast<std::size_t>(n));

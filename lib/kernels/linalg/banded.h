@@ -1,5 +1,5 @@
-// Solves and products with band matrices, given by their diagonals. Solves return the first singular matrix
-// of the batch.
+// Solves and products with band matrices, given by their diagonals; f32, f64, c64 or c128. Solves return the
+// first singular matrix of the batch.
 #pragma once
 #include "kernels/linalg/matrices.h"
 

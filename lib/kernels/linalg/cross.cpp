@@ -1,3 +1,4 @@
+// Cross products, on one thread.
 #include "kernels/linalg/cross.h"
 
 #include "core/bytes.h"

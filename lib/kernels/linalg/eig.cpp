@@ -1,4 +1,5 @@
-// Eigenvalue problems of general matrices by LAPACK's geev, which is column-major.
+// Eigenvalues and eigenvectors of general matrices by LAPACK's geev, which is column-major; each matrix on
+// one thread.
 #include "kernels/linalg/eig.h"
 
 #include "core/bytes.h"

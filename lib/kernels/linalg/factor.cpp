@@ -1,6 +1,7 @@
 // QR, eigenvalue and singular value decompositions by LAPACK. LAPACK is column-major and therefore sees the
 // transpose of a row-major matrix: x = q r becomes xᵀ = rᵀ qᵀ, an LQ factorization, and x = u s vh becomes xᵀ
-// = vhᵀ s uᵀ. So all factors but eigenvectors come out row-major without a transposition.
+// = vhᵀ s uᵀ. So all factors but eigenvectors come out row-major without a transposition. Each matrix is
+// factored on one thread.
 #include "kernels/linalg/factor.h"
 
 #include <algorithm>

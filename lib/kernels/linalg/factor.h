@@ -1,6 +1,6 @@
 // QR, symmetric eigenvalue and singular value decompositions of batches of matrices, f32, f64, c64 or c128.
-// Failures name the first matrix for which LAPACK's iteration does not converge. A matrix with a NaN or an
-// infinity gives NaN.
+// Failures name the first matrix for which LAPACK's iteration does not converge. The results of a matrix with
+// a NaN or an infinity are NaN.
 #pragma once
 #include "kernels/linalg/matrices.h"
 

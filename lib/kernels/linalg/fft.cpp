@@ -1,6 +1,6 @@
 // Discrete Fourier transforms. Lengths with small prime factors go to MixedRadix; others become a convolution
 // whose length has small factors (Bluestein, "A linear filtering approach to the computation of the discrete
-// Fourier transform", 1970).
+// Fourier transform", 1970). Threads split the lines: the sequences of n elements that are transformed.
 #include "kernels/linalg/fft.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ template <class T> class Plan {
   Numbers<T> twiddles_, chirp_, spectrum_;
 };
 
-/// A plan, from the thread's cache of recent ones.
+/// Returns a plan, from the thread's cache of recent plans if possible.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_twiddles = false) {
   static thread_local std::array<std::shared_ptr<const Plan<T>>, 8> kept;
@@ -111,7 +111,7 @@ std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_t
 }
 
 /// Calls f(plan, scratch, begin, end) in parallel for ranges of `count` lines. Scratch has `extra` elements,
-/// followed by those that the plan needs.
+/// followed by plan.scratch() elements.
 template <class T, class F>
 void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
   parallel_for(count, cut_of(kFftCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {

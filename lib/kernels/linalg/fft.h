@@ -14,7 +14,7 @@ struct FftLines {
 /// y[k] = scale Σ x[j] exp(∓2πi jk / n), with + if inverse. y may be x. T is float or double.
 template <class T>
 void fft(const std::complex<T>* x, const FftLines& lines, bool inverse, T scale, std::complex<T>* y);
-/// The first n / 2 + 1 entries of the transforms of rows of n real numbers; the rest follows by symmetry.
+/// The first n / 2 + 1 entries of the transforms of rows of n real numbers; the others are their conjugates.
 template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std::complex<T>* y);
 /// The inverse of rfft, from rows of n / 2 + 1 entries to n real numbers. Ignores imaginary parts that are
 /// zero in transforms of real numbers.

@@ -181,7 +181,7 @@ template <class F, class T> void multiply(F* gemm, const MatrixProduct<T>& p) {
   });
 }
 
-// Multiplies a vector by a matrix, as it is stored: a, or b if a is a row.
+// The product of a matrix and a vector. The matrix, which is read as stored, is a, or b if a has one row.
 template <class F, class T> void multiply_vector(F* gemv, const MatrixProduct<T>& p) {
   const bool by_a = p.n == 1, transposed = by_a ? p.a_transposed : !p.b_transposed;
   const std::int64_t results = by_a ? p.m : p.n, step = by_a ? p.ldy : 1,

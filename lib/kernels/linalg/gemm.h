@@ -28,12 +28,13 @@ template <class T> struct MatrixProduct {
   }
 };
 
-/// The rows or columns of a panel if `lines` of them are cut into `panels`: a multiple of the blocks of BLAS.
+/// The number of rows or columns in each panel if `lines` rows or columns are cut into `panels` panels: a
+/// multiple of 64, for the blocks of BLAS, or all of them.
 inline std::int64_t lines_of_panel(std::int64_t lines, std::int64_t panels) {
   return std::min(lines, ((lines + panels - 1) / panels + 63) / 64 * 64);
 }
 
-/// Whether the processor has AVX-512, and so the BLAS that is loaded.
+/// Whether the processor has AVX-512, which OpenBLAS then uses.
 bool has_avx512();
 
 /// Computes on the calling thread. A OneBlasThread must be alive on some thread.

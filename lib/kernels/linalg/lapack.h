@@ -77,7 +77,8 @@ inline Int getri(Int n, std::complex<double>* a, const Int* pivots, std::complex
   return info_of(LAPACK_zgetri, n, a, n, pivots, work, size);
 }
 
-/// These take a workspace and its size; size -1 queries the best size, which is returned in work[0].
+/// The following functions accept a workspace and its size; size -1 queries the best size, which LAPACK
+/// returns in work[0].
 inline Int gelqf(Int n, Int m, float* a, float* tau, float* work, Int size) {
   return info_of(LAPACK_sgelqf, n, m, a, n, tau, work, size);
 }
@@ -109,7 +110,7 @@ inline Int orglq(Int n, Int m, Int k, std::complex<double>* a, const std::comple
 
 /// The real type of T: float for f32 and c64, double for f64 and c128.
 template <class T> using Magnitude = decltype(std::abs(T()));
-/// Further workspace, for real numbers and integers; only complex functions need the former.
+/// Further workspace: real numbers, which only complex functions need, and integers.
 template <class T> struct Workspace {
   CachedVector<Magnitude<T>> reals;
   CachedVector<Int> integers;
@@ -119,7 +120,7 @@ template <class T> struct Workspace {
         integers(static_cast<std::size_t>(for_integers)) {}
   Int count() const { return narrow(static_cast<std::int64_t>(reals.size())); }
 };
-/// The workspaces for eigenvectors of n × n matrices, and for singular vectors of n × m ones.
+/// The workspaces for eigenvectors of n × n matrices, and for singular vectors of n × m matrices.
 template <class T> Workspace<T> workspace_for_syevd(std::int64_t n) {
   return {1 + 5 * n + 2 * n * n, 3 + 5 * n};
 }

@@ -1,5 +1,5 @@
-// Matrix products. The results are cut into panels, by size alone, which run in parallel, each on
-// single-threaded BLAS.
+// Matrix products. Results are cut into panels (ranges of rows or columns) by size alone. Threads split the
+// panels; each panel is a product by single-threaded BLAS.
 #include "kernels/linalg/matmul.h"
 
 #include <limits>
@@ -50,7 +50,8 @@ template <class T> MatrixProduct<T> first_product(const Tensor& a, const Tensor&
           .add = add};
 }
 
-// The lines of a panel. A single matrix is cut into at least two panels, if each is worth a thread.
+// The number of lines (rows or columns) in a panel. A single matrix is cut into at least two panels, if each
+// is worth a thread.
 std::int64_t panel_of(std::int64_t lines, std::int64_t work_of_line, std::int64_t matrices) {
   const std::int64_t wanted = std::max<std::int64_t>((lines + kWidest - 1) / kWidest, matrices == 1 ? 2 : 1),
                      most = lines / std::max(kNarrowest, kMatmulGrain / work_of_line);
@@ -93,7 +94,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTranspose
                });
 }
 
-// n, rounded up to whole vectors.
+// n, rounded up to 16 elements, a whole vector.
 std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
 void widen(const Tensor& x, float* y) {

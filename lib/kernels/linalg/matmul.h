@@ -10,8 +10,8 @@ struct ReadTransposed {
   bool a, b;
 };
 
-/// y = a b, or y += a b if `add`, for f32 and f64 only. Extents are below 2^31. Results do not depend on the
-/// number of threads.
+/// y = a b, or y += a b if `add`, which f16 and bf16 do not support. Extents are below 2^31. Results do not
+/// depend on the number of threads.
 void matmul(const Tensor& a, const Tensor& b, ReadTransposed transposed, Tensor& y, bool add = false);
 
 }   // namespace tapedeck::kernels

@@ -1,5 +1,5 @@
-// Functions of square matrices, one matrix per thread. Each commutes with transposition, so LAPACK's
-// column-major order makes no difference.
+// Functions of square matrices, each matrix on one thread. The functions commute with transposition, so
+// LAPACK's column-major order makes no difference.
 #include "kernels/linalg/matrix_functions.h"
 
 #include <algorithm>
@@ -113,8 +113,8 @@ bool schur(std::int64_t n, Complex128* a, Complex128* z) {
                          narrow(n), work.data(), narrow(8 * n), real_work.data(), nullptr) == 0;
 }
 
-// Computes the root of x in r, and overwrites x. Returns whether there is a root. The root of t is computed
-// column by column: Björck & Hammarling 1983, "A Schur method for the square root of a matrix".
+// Computes the root of x in r, and overwrites x. Returns whether a root exists. The root of the Schur form is
+// computed column by column: Björck & Hammarling 1983, "A Schur method for the square root of a matrix".
 bool find_root(std::int64_t n, Complex128* x, Complex128* r) {
   CachedVector<Complex128> z(static_cast<std::size_t>(n * n));
   if (!schur(n, x, z.data())) return false;
@@ -203,7 +203,7 @@ template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_
 }
 
 // sylvester_of in complex numbers of double precision: x = q t qᴴ with t upper triangular. Overwrites x, and
-// b with scale times the solution. Returns whether there is a solution.
+// b with scale times the solution. Returns whether a solution exists.
 bool solve_sylvester(std::int64_t n, Complex128* x, Complex128* b, double& scale) {
   CachedVector<Complex128> q(static_cast<std::size_t>(n * n)), half(static_cast<std::size_t>(n * n));
   if (!schur(n, x, q.data())) return false;

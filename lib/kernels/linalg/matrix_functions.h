@@ -1,5 +1,6 @@
-// Matrix exponential, square root and Sylvester equations, for batches of square matrices, f32 or f64.
-// Failures name the first matrix without a result. A matrix with a NaN or an infinity gives NaN.
+// Matrix exponential, square root and Sylvester equations, for batches of square matrices, f32, f64, c64 or
+// c128. Failures name the first matrix without a result. The result of a matrix with a NaN or an infinity is
+// NaN.
 #pragma once
 #include "kernels/linalg/matrices.h"
 

@@ -1,6 +1,6 @@
-// Mixed-radix FFT for lengths with small prime factors, by Cooley and Tukey's decimation in time: the
-// transforms of every p-th element are computed one after the other, then combined in vectors of neighbouring
-// elements.
+// Mixed-radix FFT for lengths with small prime factors, by Cooley and Tukey's decimation in time, on one
+// thread: the transforms of every p-th element are computed one after the other, then combined in vectors of
+// neighbouring elements.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@ template <class T> using Numbers = std::vector<std::complex<T>>;
 
 /// exp(-2πi k / n) for 0 <= k < n; conjugated if inverse.
 template <class T> std::complex<T> root_of_unity(std::int64_t k, std::int64_t n, bool inverse) {
-  if (4 * k % n ==
-      0) {   // whole quarters of a turn, so that the transform of a real line ends in a real number
+  // Multiples of a quarter turn are exact, so that the transform of real numbers ends in a real number.
+  if (4 * k % n == 0) {
     constexpr T cosines[] = {1, 0, -1, 0}, sines[] = {0, 1, 0, -1};
     const std::int64_t quarter = 4 * k / n % 4;
     return {cosines[quarter], inverse ? sines[quarter] : -sines[quarter]};

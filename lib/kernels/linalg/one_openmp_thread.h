@@ -1,4 +1,4 @@
-// For oneDNN, which links OpenMP, while the library has its own threads.
+// Keeps oneDNN, which uses OpenMP, on the calling thread, since the library has its own threads.
 #pragma once
 
 extern "C" {

@@ -4,7 +4,7 @@
 
 namespace tapedeck::kernels::onednn {
 
-/// Returns whether it has done the work: it declines products at which BLAS is faster. Throws
+/// Returns whether it has computed the product: it declines products for which BLAS is faster. Throws
 /// bad_alloc without memory for oneDNN's buffers.
 #ifdef TAPEDECK_ONEDNN
 bool gemm(const MatrixProduct<float>& p);

@@ -23,7 +23,8 @@ template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   });
 }
 
-// The symmetric (for complex matrices, Hermitian) part of x, in blocks, since one operand is read by columns.
+// Writes the symmetric (for complex matrices, Hermitian) part of x to the lower triangle of y, in blocks,
+// since one operand is read by columns. The other triangle becomes 0.
 template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
   constexpr std::int64_t block = 32;
   for (std::int64_t top = 0; top < n; top += block)
