@@ -1,6 +1,7 @@
-// For each head and block of queries, the weights are the softmax of the masked scores, a matrix product; the
-// result is their product with the values. The gradient recomputes the weights, and goes back from there (Dao
-// et al. 2022, section 3.2, with a single block of all keys).
+// Attention. For each head and block of 64 or 128 queries, the scores are a matrix product, the weights are
+// the softmax of the masked scores, and the result is the product of weights and values. The gradient
+// recomputes the weights (Dao et al. 2022, section 3.2, with a single block of all keys). Threads split heads
+// and blocks; in the gradient, heads.
 #include "kernels/nn/attention.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ Block block_at(const Attention& a, std::int64_t batch, std::int64_t head, std::i
   return {batch, head, begin, end, fewer ? std::min(a.keys, end + ahead) : a.keys};
 }
 
-/// The parts of tensors that belong to one head: rows at a distance.
+/// The rows of one head in a tensor, `step` elements apart.
 template <class T> struct AttentionRows {
   T* data;
   std::int64_t step;
@@ -133,7 +134,7 @@ template <class T> void zero(const AttentionRows<T>& x, std::int64_t rows, std::
     std::fill_n(x.at(i), n, T(0));
 }
 
-// A task is a head, whose blocks add to the gradients of keys and values in order.
+// A task is a head. Its blocks add to the gradients of keys and values in order.
 template <class T>
 void gradient(const Attention& a, const T* dy, const T* q, const T* k, const T* v, T* dq, T* dk, T* dv) {
   const std::int64_t rows = rows_of_block(a);

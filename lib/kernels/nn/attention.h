@@ -1,6 +1,6 @@
-// Attention of several heads, whose rows of scores exist for a block of queries at a time. f32 or f64.
-// Queries are [batch, queries, heads · depth], keys [batch, keys, heads · depth], values [batch, keys, heads
-// · outputs].
+// Attention of several heads, which stores scores for one block of queries at a time. f32 or f64. Queries are
+// [batch, queries, heads · depth], keys [batch, keys, heads · depth], values [batch, keys, heads · outputs].
+// Results do not depend on the number of threads.
 #pragma once
 #include <array>
 
@@ -23,7 +23,7 @@ void set_mask(Attention& a, const Tensor& mask);
 /// y is [batch, queries, heads · outputs].
 void attention(const Attention& a, const Tensor& q, const Tensor& k, const Tensor& v, Tensor& y);
 
-/// The adjoint.
+/// The gradients with respect to q, k and v, for the cotangent dy.
 void attention_gradient(const Attention& a, const Tensor& dy, const Tensor& q, const Tensor& k,
                         const Tensor& v, Tensor& dq, Tensor& dk, Tensor& dv);
 

@@ -1,6 +1,7 @@
-// Convolutions as matrix products (im2col). What the window reads for one output position is a row of a
-// matrix, which is made in pieces that fit into the L2 cache and multiplied by BLAS. For a window of one
-// pixel the matrix is x itself.
+// Convolutions as matrix products (im2col). The elements that the window reads for one output position are a
+// row of a matrix. Pieces, ranges of rows that fit into the L2 cache, are gathered and multiplied by BLAS.
+// For a window of one pixel, the matrix is x itself. Threads split the pieces; in the input gradient, they
+// own disjoint rows of images; a filter gradient is the sum of partial sums over pieces, cut by sizes alone.
 #include "kernels/nn/conv.h"
 
 #include <cstring>
@@ -111,8 +112,8 @@ template <class T> class Im2col {
   }
 
  private:
-  // The offset of an output's window in x, and of the first element that one of its lines reads relative to
-  // that.
+  // corner_of: the offset in x of an output's window. element_of: the offset from there to the first element
+  // that a line (one row of the window's cells) reads.
   std::int64_t corner_of(std::int64_t image, std::int64_t i, std::int64_t j) const {
     const auto& [planes, plane] = c_.window;
     return ((image * planes.extent + planes.position(i, 0)) * plane.rows.extent + plane.rows.position(j, 0)) *
@@ -125,8 +126,8 @@ template <class T> class Im2col {
            c_.in;
   }
 
-  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of positions
-  // [begin, end).
+  // Calls f(image, output plane, output row, first output column, last + 1) for each row of outputs in
+  // positions [begin, end).
   template <class F> void each_line(std::int64_t begin, std::int64_t end, const F& f) const {
     const std::int64_t n = c_.window.plane.columns.outputs, rows = c_.window.plane.rows.outputs,
                        planes = c_.window.planes.outputs;
@@ -349,7 +350,7 @@ void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_
 bool no_columns(const Conv& c) { return c.images == 0 || c.in == 0 || c.window.outputs() == 0; }
 bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 
-// Whether im2col costs more than it saves: the products of groups are narrow, and windows of volumes have
+// Whether im2col costs more than it saves: the products of groups are narrow, and windows over volumes have
 // many short lines.
 bool uses_grouped_conv(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
 // Whether the input gradient uses direct convolution. Few channels would leave vectors partly empty.

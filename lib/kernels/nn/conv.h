@@ -28,8 +28,8 @@ void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters,
 void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
 // The following two functions do not read c.out, and require a single group.
-/// y [images, outputs, outputs, outputs, cells · in] is what the window reads for each output, row by row
-/// (im2col).
+/// y [images, outputs, outputs, outputs, cells · in] holds the elements that the window reads for each
+/// output, row by row (im2col).
 void patches(const Conv& c, const Tensor& x, Tensor& y);
 /// The adjoint: adds each patch to the elements that it was read from (col2im).
 void patches_gradient(const Conv& c, const Tensor& dy, Tensor& dx);

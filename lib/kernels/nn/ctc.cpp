@@ -1,6 +1,7 @@
 // The forward-backward algorithm of Graves et al. 2006, section 4.1. The states of a sequence are its labels
 // with blanks around each. A state leads to itself, to the next one and, between two different labels, past
-// the blank. Rows of states are vectors with margins at both ends.
+// the blank. A row is an array of one number per state, with margins at both ends; vectors run along it.
+// Threads split the sequences.
 #include "kernels/nn/ctc.h"
 
 #include <algorithm>
@@ -73,8 +74,8 @@ template <class T> class Sequence {
         std::fill_n(gradient + t * stride_, classes_, T(0));
       return;
     }
-    // beta covers the steps after t. A state's posterior is the probability of all paths through it over that
-    // of all paths.
+    // beta covers the steps after t. A state's posterior is the probability of all paths through it, divided
+    // by the probability of all paths.
     Row beta = row(kLogZero<T>), next = row(kLogZero<T>), posterior = row(T(0)), ahead = row(kLogZero<T>),
         jumps = row(kLogZero<T>);
     for (std::int64_t s = std::max<std::int64_t>(states_ - 2, 0); s < states_; ++s)
@@ -96,7 +97,7 @@ template <class T> class Sequence {
   using V = Batch<T>;
   using Row = CachedVector<T>;
 
-  // Elements in front of a row; behind it there is a whole vector.
+  // Elements before a row. After a row there is a margin of a whole vector.
   static constexpr std::int64_t kMargin = 2;
   Row row(T value) const { return Row(static_cast<std::size_t>(kMargin + width_ + kWidth<T>), value); }
   static T* at(Row& r) { return r.data() + kMargin; }

@@ -19,7 +19,7 @@ struct CtcLabels {
 // log_p is [time, batch, classes]: log-probabilities, f32 or f64.
 /// loss [batch]: the negative log-probability of the labels; infinite if they do not fit into the steps.
 void ctc_loss(const CtcLabels& l, const Tensor& log_p, Tensor& loss);
-/// gradient [time, batch, classes] comes in as the class probabilities and goes out as the gradient with
+/// gradient [time, batch, classes] holds the class probabilities on entry. On return, it is the gradient with
 /// respect to the logits whose log_softmax is log_p; 0 past a sequence's end and where the loss is infinite.
 void ctc_gradient(const CtcLabels& l, const Tensor& log_p, Tensor& gradient);
 

@@ -1,5 +1,6 @@
-// Depthwise convolution and dilation, vectorized over channels: for each output position, groups of channels
-// pass over the window's cells.
+// Depthwise convolution and dilation, vectorized over channels: for each output position and vector of
+// channels, a loop over the window's cells. Threads split lines, which are rows of outputs, or own rows of
+// dx; a filter gradient is the sum of partial sums over lines, cut by sizes alone.
 #include "kernels/nn/depthwise.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 constexpr Cut kDepthwiseCut{1 << 15, 1 << 17};   // products
 constexpr double kPartialWork = 1 << 17;         // least products per partial sum of a filter gradient
 
-/// For one output of an axis: the cells [begin, end) inside of the image.
+/// For one output of an axis: the cells [begin, end) of its window that are inside of the image.
 struct DepthwiseInside {
   std::int64_t begin, end, first;   // first: the position that cell `begin` reads
 };
@@ -30,7 +31,7 @@ std::vector<DepthwiseInside> inside_of(const WindowAxis& a) {
   return all;
 }
 
-/// Precomputed: where windows read.
+/// The precomputed positions that windows read.
 struct Geometry {
   std::vector<DepthwiseInside> rows, columns;
   std::int64_t channels, width, row_step, column_step;   // steps from one cell to the next, in elements
@@ -60,7 +61,8 @@ double work_of_line(const Depthwise& g) {
   return static_cast<double>(g.window.columns.outputs * g.channels) * static_cast<double>(g.window.cells());
 }
 
-/// Rows of outputs of all images; 0 if they are empty, since there may be billions of those.
+/// The number of rows of outputs of all images; 0 if rows are empty, since there may be billions of empty
+/// ones.
 std::int64_t lines_of(const Depthwise& g) {
   return g.window.columns.outputs * g.channels == 0 ? 0 : g.images * g.window.rows.outputs;
 }
@@ -134,7 +136,7 @@ template <class T> void input_gradient(const Depthwise& g, const T* dy, const T*
       });
 }
 
-// Each partial sum adds its lines in order, cell by cell; then the partial sums are added in order.
+// Each partial sum adds the terms of its lines in order; then the partial sums are added in order.
 template <class T> void filter_gradient(const Depthwise& g, const T* x, const T* dy, T* dfilters) {
   const Geometry at(g);
   const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs,

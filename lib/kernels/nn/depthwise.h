@@ -1,5 +1,5 @@
-// Depthwise convolution and dilation: windows over images, each channel on its own. f32 or f64. Results do
-// not depend on the number of threads.
+// Depthwise convolution and dilation: windows over images, separately for each channel. f32 or f64. Results
+// do not depend on the number of threads.
 #pragma once
 #include "kernels/nn/window.h"
 #include "tapedeck/tensor.h"
@@ -21,7 +21,7 @@ void depthwise_filter_gradient(const Depthwise& g, const Tensor& x, const Tensor
 /// y = max(x + filters) over the window's cells inside of the image; there is at least one. NaN if any sum is
 /// NaN.
 void dilation(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& y);
-/// The flat indices, i64, of the elements of x and of filters whose sum is the first largest one.
+/// The flat indices, i64, of the elements of x and of filters whose sum is the first of the largest sums.
 void dilation_positions(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& of_x,
                         Tensor& of_filters);
 

@@ -1,6 +1,8 @@
 // Direct convolution: a vector of a group's output channels is accumulated in registers for several output
 // positions at once; each filter vector that is loaded is used for all of them. Filters are packed into the
 // order of use, group by group, in whole vectors; lanes past a group's channels are padding and not stored.
+// Threads split lines, which are rows of outputs; a filter gradient is the sum of partial sums over lines,
+// cut by sizes alone.
 #include "kernels/nn/grouped_conv.h"
 
 #include "core/bytes.h"
@@ -17,7 +19,7 @@ constexpr double kGroupedTask = 1 << 22;   // least multiplications per thread
 template <class T> struct Geometry {
   const Conv& c;
   std::int64_t in, out, vectors, cells;   // channels per group, and vectors per group's output channels
-  std::int64_t lines;                     // rows of outputs
+  std::int64_t lines;                     // rows of outputs of all images
 
   explicit Geometry(const Conv& conv)
       : c(conv),
@@ -42,7 +44,8 @@ template <class T> struct Geometry {
       for (std::int64_t v = 0; v < vectors; ++v, packed += cells * in * kWidth<T>)
         f(packed, g, v * kWidth<T>, lanes(v));
   }
-  /// Calls f(index of the cell among planes and rows, offset of its line in x) for what an output line reads.
+  /// Calls f(index of the row of cells in the window, offset in x of the row of pixels that these cells read)
+  /// for the rows inside of the image that an output line reads.
   template <class F> void each_line_read(std::int64_t line, const F& f) const {
     const WindowAxis &planes = c.window.planes, &rows = c.window.plane.rows;
     const std::int64_t j = line % rows.outputs, i = line / rows.outputs % planes.outputs,
@@ -71,7 +74,7 @@ template <class T, class F> Scratch<T> packed(const Geometry<T>& geometry, const
   return scratch;
 }
 
-// n neighbouring outputs of a line that read the same cells [begin, end) of the columns.
+// Computes n neighbouring outputs of a line that read the same cells [begin, end) of the columns.
 template <int n, class T> void outputs(const Geometry<T>& geometry, std::int64_t line, const T* x,
                                        std::int64_t begin, std::int64_t end, std::int64_t first,
                                        const T* filters, T* y, std::int64_t lanes) {

@@ -1,5 +1,5 @@
 // Direct convolutions, without im2col, with the arguments of conv.h and at least one product. For several
-// groups, whose matrix products would be narrow, and for volumes, whose windows are many short lines.
+// groups, whose matrix products would be narrow, and for volumes, whose windows consist of many short rows.
 #pragma once
 #include "kernels/nn/conv.h"
 

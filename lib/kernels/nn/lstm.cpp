@@ -1,5 +1,5 @@
-// An LSTM, step by step: one product with the state by BLAS, cut by sizes alone, then one pass over the
-// gates.
+// An LSTM, step by step: one product with the state by BLAS, in panels of columns that are cut by sizes
+// alone, then one pass over the gates. Threads split the panels, and the rows of the batch.
 #include "kernels/nn/lstm.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr Cut kLstmCut{1 << 10, 1 << 12};      // units, which take some seven nanoseconds each
 constexpr std::int64_t kLstmGrain = 1 << 20;   // least multiplications per thread
 
-/// A group of neighbouring units: a vector, or the few that are left.
+/// Neighbouring units that are computed together: a vector of them, or the last n.
 template <class T> struct Units {
   std::int64_t n;
   bool whole() const { return n >= kWidth<T>; }
@@ -26,7 +26,7 @@ template <class T> struct Units {
   void store(const Batch<T>& v, T* p) const { whole() ? v.store_unaligned(p) : store_first(v, p, n); }
 };
 
-/// Calls f(offset of the first unit, row, units) for all units of all rows, in parallel.
+/// Calls f(row of the batch, first unit, units) for all units of all rows, in parallel.
 template <class T, class F> void each_units(const Lstm& l, const F& f) {
   parallel_for(l.batch, cut_of(kLstmCut, l.units), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
@@ -35,7 +35,7 @@ template <class T, class F> void each_units(const Lstm& l, const F& f) {
   });
 }
 
-/// y = a b or y += a b, in parallel panels of columns.
+/// y = a b or y += a b, by panels of columns in parallel.
 template <class T> void multiply(const MatrixProduct<T>& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
   const std::int64_t panels = std::max<std::int64_t>(p.m * p.n * p.k / kLstmGrain, 1);

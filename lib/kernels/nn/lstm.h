@@ -1,5 +1,5 @@
 // The recurrent part of an LSTM over time, and its adjoint. f32 or f64. Gates are [time, batch, 4 units]:
-// input, candidate, forget, output.
+// input, candidate, forget, output. Results do not depend on the number of threads.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -10,8 +10,9 @@ struct Lstm {
   double forget_bias;
 };
 
-/// gates come in as the input's pre-activations and go out as the activated gates; h and c are the states
-/// after every step, from h0 and c0. weights are the rows for the state, [units, 4 units].
+/// gates holds the input's part of the pre-activations on entry, and the activated gates on return; h and c
+/// are the states after every step, from h0 and c0. The last `units` rows of weights, [units, 4 units], are
+/// the weights of the state.
 void lstm(const Lstm& l, const Tensor& h0, const Tensor& c0, const Tensor& weights, Tensor& gates, Tensor& h,
           Tensor& c);
 

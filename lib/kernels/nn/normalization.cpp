@@ -1,5 +1,6 @@
 // Layer and batch normalization. Rows are processed in few passes while they are in the L1 cache; columns in
-// few passes over pieces of rows that fit into the L2 cache.
+// few passes over pieces (ranges of rows) that fit into the L2 cache. Threads split the pieces, which are cut
+// by sizes alone; their sums are added in order.
 #include "kernels/nn/normalization.h"
 
 #include <algorithm>
@@ -66,8 +67,8 @@ template <class T> void gradient_row(const T* dy, const T* x, const T* scale, st
   });
 }
 
-// n columns, stored row by row. Loops process a period of whole rows at a time, which fills vectors even if n
-// is small.
+// n columns, stored row by row. Loops process a period, one or more whole rows, at a time, which fills
+// vectors even if n is small.
 class Columns {
  public:
   Columns(std::int64_t n, std::int64_t rows)
@@ -92,7 +93,7 @@ class Columns {
     for (std::int64_t i = n_; i < period_; ++i)
       of_columns[i % n_] += of_period[i];
   }
-  /// f(column) for each element of the period.
+  /// Returns f(column) for each element of a period.
   template <class T, class F> CachedVector<T> unfolded(const F& f) const {
     CachedVector<T> all(static_cast<std::size_t>(period_));
     for (std::int64_t i = 0; i < period_; ++i)

@@ -1,8 +1,8 @@
-// Convolutions by oneDNN, which compiles a kernel per geometry and wants filters in that kernel's own layout.
-// A call is cut into pieces, whole images or bands of their planes, for the library's thread pool; each piece
-// is a convolution on one OpenMP thread. The input gradient is the convolution of dy with reversed filters,
-// for which oneDNN has better kernels. Geometries for which it measured slower than the library's own kernels
-// are declined.
+// Convolutions by oneDNN, which compiles a kernel per geometry and expects filters in that kernel's own
+// layout. A call is cut, by sizes alone, into pieces: whole images or bands (ranges) of their planes. The
+// library's threads split the pieces; each piece is a convolution on one OpenMP thread. The input gradient is
+// the convolution of dy with reversed filters, for which oneDNN has better kernels. Geometries for which
+// oneDNN was measured to be slower than the library's own kernels are declined.
 #include "kernels/nn/onednn_conv.h"
 
 #include <array>
@@ -28,10 +28,10 @@ constexpr double kLeast = 1 << 19;               // least multiplications that a
 constexpr double kOnednnTask = 1 << 25;          // least multiplications per thread
 constexpr std::int64_t kMostWeights = 1 << 20;   // filters are reordered in every call
 constexpr std::int64_t kLeastOut = 16;           // least output channels: fewer leave vectors partly empty
-constexpr std::int64_t kLeastOfGroup = 4;        // the same for several groups
+constexpr std::int64_t kLeastOfGroup = 4;        // likewise, per group, for several groups
 constexpr std::size_t kKept = 256;               // cached kernels
-constexpr int kFirst = 64;                       // of all kernels
-constexpr std::int64_t kMostFloats = 1 << 29;    // of an operand: oneDNN takes less than 2^31 bytes
+constexpr int kFirst = 64;                       // kernels that create all statics of oneDNN
+constexpr std::int64_t kMostFloats = 1 << 29;    // of an operand: oneDNN supports less than 2^31 bytes
 
 // An input gradient is also a convolution, with filters [rows, columns, out, in].
 enum class ConvProduct : std::int64_t { forward, input_gradient, filter_gradient };
@@ -53,7 +53,7 @@ const dnnl::engine& processor() {
 }
 
 std::int64_t reach(const WindowAxis& a) { return (a.size - 1) * a.dilation + 1; }
-// The padding behind the last element that is read, if any.
+// The padding after the last position of the image that windows read, if any.
 std::int64_t after(const WindowAxis& a) {
   return std::max<std::int64_t>(0, a.position(a.outputs - 1, a.size - 1) + 1 - a.extent);
 }
@@ -151,7 +151,7 @@ class Kernel {
   dnnl::reorder reorder_;
 };
 
-// The first kernels have made all statics of oneDNN.
+// The first kFirst kernels create all statics of oneDNN.
 void note_kernel() {
   static int noted = 0;   // guarded by rare_lock
   if (noted == kFirst) return;
@@ -180,7 +180,7 @@ std::shared_ptr<const Kernel> kernel_for(ConvProduct product, const Conv& c) {
   return (*kept)[key] = kernel;
 }
 
-/// Whether a geometry is worth asking oneDNN.
+/// Whether to ask oneDNN for a kernel of this geometry.
 bool is_wanted(const Conv& c) {
   const auto few_zeros = [](const WindowAxis& a) {
     return std::max(a.before, after(a)) < reach(a);   // no window lies entirely in the padding
@@ -191,7 +191,7 @@ bool is_wanted(const Conv& c) {
          few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
 }
 
-/// A convolution that is part of another one, and the offsets of its images and outputs there.
+/// A convolution that is part of another one, and the offsets of its x and y in that one's.
 struct Piece {
   Conv c;
   std::int64_t x, y;

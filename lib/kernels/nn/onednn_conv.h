@@ -1,5 +1,5 @@
-// Convolutions by oneDNN, if the library is built with it. Each function returns whether it has done the
-// work: it declines small convolutions, and those that oneDNN is slow at.
+// Convolutions by oneDNN, if the library is built with it. Each function returns whether it has computed the
+// result: it declines small convolutions, and convolutions for which oneDNN is slow.
 #pragma once
 #include "kernels/nn/conv.h"
 

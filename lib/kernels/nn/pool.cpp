@@ -1,5 +1,5 @@
-// Pooling, vectorized over channels: for each output position, groups of channels pass over the window's
-// cells.
+// Pooling, vectorized over channels: for each output position and vector of channels, a loop over the
+// window's cells. Threads split lines, which are rows of outputs, or own rows of the input's gradient.
 #include "kernels/nn/pool.h"
 
 #include <algorithm>
@@ -71,8 +71,8 @@ template <class F> void for_outputs(const Pooling& p, const F& f) {
                });
 }
 
-/// Clears dx, then calls f(image, position, window, owned) for every window that reaches rows which a task
-/// owns. f may write to the owned rows only.
+/// Cuts dx into tasks that own rows. Each task clears its rows, then calls f(image, position, window, owned)
+/// for every window that reaches them, where `owned` is the part of the window to which f may write.
 template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f) {
   if (p.channels == 0) return;
   const PoolAxis& rows = p.pool.rows;
@@ -100,7 +100,7 @@ template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f)
       });
 }
 
-/// PoolStrides of images, rows and pixels.
+/// The strides of images, rows and pixels.
 struct PoolStrides {
   std::int64_t image, row, pixel;
   explicit PoolStrides(const Pooling& p)
@@ -124,7 +124,7 @@ template <class T> struct Image {
   }
 };
 
-/// The largest cell for a group of channels, and its index; the first one of equal cells.
+/// For each channel of a vector, the largest cell and its index in the window; the first one of equal cells.
 template <class V, class T> struct Largest {
   V value = V(-std::numeric_limits<T>::infinity()), number = V(T(0));
 
@@ -217,8 +217,8 @@ template <class T> void run_avg(const Pooling& p, const T* x, T* y) {
       using V = decltype(group);
       const Image from(x, s, image, channel);
       V total(T(0));
-      for (std::int64_t r = w.rows.begin; r < w.rows.end;
-           ++r) {   // sums lines first, which keeps rounding errors of large windows small
+      // Sums each row of the window first, which keeps rounding errors of large windows small.
+      for (std::int64_t r = w.rows.begin; r < w.rows.end; ++r) {
         V line(T(0));
         for (std::int64_t c = w.columns.begin; c < w.columns.end; ++c)
           line += load<V>(from.at(r, c));

@@ -1,5 +1,6 @@
 // Softmax in three passes over a row while it is in the L1 cache: the maximum, the sum of exp(x - maximum),
-// the result. Columns likewise, several vectors side by side.
+// the result. Columns likewise, a strip of several vectors of columns at a time. Threads split the rows or
+// strips.
 #include "kernels/nn/softmax.h"
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kSoftmaxCut = {1 << 13, 1 << 15};   // of elements
-// The entries of a column that are summed at once. The sums of such blocks are then added, so that rounding
-// errors are those of short sums.
+// The entries in a block of a column. Each block is summed first, then the sums of blocks, so that rounding
+// errors are as small as in short sums.
 constexpr std::int64_t kSoftmaxBlock = 256;
 
 // exp(x) for x ≤ 0. Far below zero, as for masked elements, exp would compute with subnormal numbers, which
@@ -131,7 +132,7 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
   });
 }
 
-// K vectors of columns of n entries, with `stride` between rows. y may be x.
+// The softmax of a strip: K vectors of columns of n entries, with `stride` between rows. y may be x.
 template <bool logarithm, int K, class T>
 void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
   constexpr std::int64_t w = kWidth<T>;

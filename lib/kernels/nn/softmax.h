@@ -1,5 +1,5 @@
 // Softmax, log-sum-exp and cross entropy, f32 or f64. Rows are the last axis. Results are NaN for rows with a
-// NaN, or only -inf.
+// NaN and, except in logsumexp, for rows of only -inf. They do not depend on the number of threads.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -1,13 +1,13 @@
-// The geometry of a window that slides over images [height, width, channels] or volumes: what it reads, and
-// how images are cut into tasks.
+// The geometry of a window that slides over images [height, width, channels] or volumes: the positions that
+// its elements, the cells, read, and how images are cut into tasks.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
 namespace tapedeck::kernels {
 
-/// One axis. Cell k of output o reads position o · stride + k · dilation - before, which is padding if it
-/// lies outside of the image.
+/// One axis. Cell k of output o reads position o · stride + k · dilation - before, which is padding if it is
+/// outside of the image.
 struct WindowAxis {
   std::int64_t extent, size, stride, dilation, before, outputs;
 
@@ -18,7 +18,7 @@ struct WindowAxis {
   std::int64_t cell_at(std::int64_t output, std::int64_t from) const {
     return std::clamp<std::int64_t>(ceil_of(from - position(output, 0), dilation), 0, size);
   }
-  /// All outputs that can read positions [from, to) lie in [output_begin(from), output_end(to)).
+  /// All outputs that can read positions [from, to) are in [output_begin(from), output_end(to)).
   std::int64_t output_begin(std::int64_t from) const {
     return std::clamp<std::int64_t>(ceil_of(from + before - (size - 1) * dilation, stride), 0, outputs);
   }
@@ -48,7 +48,7 @@ struct Window2d {
   friend bool operator==(const Window2d&, const Window2d&) = default;
 };
 
-/// A window over volumes [depth, height, width, channels]. Axes that images and rows lack are kOne.
+/// A window over volumes [depth, height, width, channels]. Images and sequences use kOne for missing axes.
 struct Window3d {
   WindowAxis planes;
   Window2d plane;
@@ -72,8 +72,8 @@ inline constexpr WindowAxis kOne{1, 1, 1, 1, 0, 1};
 /// Depends on sizes alone.
 class RowTasks {
  public:
-  /// `work` is the cost of one image. Tasks cost about `wanted`, but bands are at least wide compared with
-  /// the rows that windows of neighbouring bands share.
+  /// `work` is the cost of one image. Tasks cost about `wanted`, but bands are wide compared with the rows
+  /// that windows of neighbouring bands share.
   RowTasks(const WindowAxis& rows, std::int64_t images, double work, double wanted)
       : images_(images), rows_(rows.extent), band_(rows.extent) {
     const double shared = static_cast<double>(rows.size - 1) * static_cast<double>(rows.dilation);
