@@ -12,8 +12,7 @@ namespace bench {
 
 inline void sizes(benchmark::internal::Benchmark* b) { b->Arg(10'000)->Arg(1'000'000)->Arg(16'000'000); }
 
-/// Reports work per second instead of time. `work` is the work of one iteration, in multiples of the unit's
-/// prefix.
+/// Reports work per second instead of time. `work` is the work of one iteration, in `unit` without its "/s".
 inline void report_rate(benchmark::State& state, const char* unit, double work) {
   state.counters[unit] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -30,7 +29,7 @@ template <class F> void each(benchmark::State& state, F f) {
     benchmark::DoNotOptimize(f());
 }
 
-/// The end of every main, after its cases are registered. `set_threads` is called with the number in
+/// Every main calls this last, after it has registered its cases. `set_threads` is called with the number in
 /// TAPEDECK_THREADS.
 inline int run(int argc, char** argv, void (*set_threads)(int) = nullptr) {
   if (const char* threads = std::getenv("TAPEDECK_THREADS"); threads && set_threads) {

@@ -1,6 +1,6 @@
 // Runs every case of the benchmark programs, of the limits, and of libtorch (as installed and tuned),
-// alternately on the same cores, each in its own process, and matches them by name. In: suites. Out: a table
-// of medians, and with --json a file of them.
+// alternately on the same cores, each in its own process, and matches them by name. Arguments: suites. Prints
+// a table of medians; with --json, also writes them to a file.
 #include <sched.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@
 
 #include "median.h"
 
-using json = nlohmann::ordered_json;   // keeps the keys as they are written here
+using json = nlohmann::ordered_json;   // keeps the order of keys
 
 namespace {
 
@@ -60,13 +60,13 @@ constexpr std::string_view kPrograms[] = {"tape_bench",      "kernel_bench",    
                                           "functions_bench", "map_bench",        "map_plain_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 
-// The settings that make libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS
-// without its own thread pool.
+// The settings that make libtorch fastest: the widest vectors, an allocator that keeps large blocks, and a
+// BLAS without its own thread pool.
 constexpr const char* kAllocator = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4";
 constexpr const char* kBlas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
 
 bool can_tune_torch() { return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas); }
-/// Where it is set, libtorch does not ask the processor.
+/// The value of ATEN_CPU_CAPABILITY. If it is set, libtorch uses these vectors without asking the processor.
 const char* widest_vectors() { return __builtin_cpu_supports("avx512f") ? "avx512" : "avx2"; }
 constexpr const char* kNotTuned =
     "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not tuned\n";
@@ -75,8 +75,8 @@ constexpr const char* kNotTuned =
 /// output line.
 struct Peer {
   std::string_view name, process, peer_case, metric;
-  std::string_view size = {};   // where libtorch's program writes it differently
-  std::string_view note = {};   // how its work differs
+  std::string_view size = {};   // set if libtorch's program writes the size differently
+  std::string_view note = {};   // says how libtorch's work differs
 };
 constexpr Peer kPeers[] = {
     {"overhead/no_gradient", "chain", "chain_active", "inference_ns_per_op_med"},
@@ -162,7 +162,7 @@ std::optional<double> median(std::vector<double> v) {
   return bench::median(std::move(v));
 }
 
-/// By what factor this figure is better than the other.
+/// The factor by which tapedeck's figure is better than the other.
 std::optional<double> ratio(const Case& c, const std::vector<double>& other) {
   const auto ours = median(c.tapedeck), theirs = median(other);
   if (!ours || !theirs) return {};
@@ -214,7 +214,7 @@ class Programs {
     if (threads_ > 1) c.one_thread.push_back(run(c.program, 1, c));
     if (limits_.contains(c.path())) c.limit.push_back(run("limit_bench", 1, c));
   }
-  /// Lines of libtorch's program by "case,size,threads,metric".
+  /// The figures that libtorch's program prints, by "case,size,threads,metric".
   std::map<std::string, double> torch(const std::string& process, bool tuned) const {
     const std::string threads = std::to_string(threads_);
     std::string environment = "OMP_NUM_THREADS=" + threads + " OPENBLAS_NUM_THREADS=" + threads;
@@ -272,7 +272,7 @@ void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) std::cerr << "\r\033[K" << text << std::flush;
 }
 
-/// libtorch's programs run once per round, for all cases for which they give figures.
+/// Runs each of libtorch's programs once per round, for all cases for which it prints figures.
 class Torch {
  public:
   Torch(const Programs& programs, bool tuned, int threads)
@@ -364,11 +364,11 @@ struct Options {
   int rounds = 3, threads = 1;
 };
 
-/// Programs that compare and print on their own, and how one of them replaces this process.
+/// Programs that compare and print by themselves, and that this process then executes instead of itself.
 constexpr std::string_view kByThemselves[] = {"ops",    "derivatives", "layers",  "optimizers",
                                               "halves", "function",    "scaling", "gradbench"};
 constexpr std::string_view kWithoutTorch[] = {"halves", "function", "scaling"};
-// Both libraries get the same allocator and BLAS, which tapedeck does not need to be faster.
+// Both libraries get the same allocator and BLAS; tapedeck's speed does not depend on them.
 void tune_torch() {
   if (!can_tune_torch()) {
     std::cerr << kNotTuned;
@@ -386,14 +386,14 @@ void tune_torch() {
   if (std::ranges::find(kWithoutTorch, words[0]) == std::end(kWithoutTorch)) tune_torch();
   std::vector<char*> arguments;
   for (std::string& word : words)
-    arguments.push_back(word.data());   // the first where its own name goes
+    arguments.push_back(word.data());   // the first is in the place of the program's name
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
   throw std::runtime_error("bench: cannot run " + program + ", which needs " +
                            (words[0] == "scaling" ? "libopenmpi-dev" : "libtorch-dev"));
 }
 
-/// Empty if the words are not valid.
+/// Returns nothing if the words are not valid.
 std::optional<Options> parse(std::vector<std::string> words) {
   Options options;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -421,7 +421,7 @@ int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (std::ranges::find(words, "--help") != words.end()) return std::cout << kUsage, 0;
   if (!words.empty() && std::ranges::find(kByThemselves, words[0]) != std::end(kByThemselves)) {
-    if (words[0] != "scaling") pin(1);   // replicas take all cores
+    if (words[0] != "scaling") pin(1);   // replicas use all cores
     run_by_itself(words);
   }
   const auto options = parse(words);

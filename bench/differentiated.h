@@ -1,4 +1,4 @@
-// The functions whose derivatives several programs measure.
+// Functions whose derivatives several programs measure.
 #pragma once
 #include "tapedeck/gradients.h"
 #include "tapedeck/tapedeck.h"
@@ -34,7 +34,7 @@ struct Network {
   }
 };
 
-/// The rows of its Jacobian, one gradient after the other.
+/// The network's Jacobian, computed as one gradient per row.
 inline tapedeck::Tensor gradient_calls(const Network& network) {
   tapedeck::GradientTape tape({.persistent = true});
   tape.watch(network.x);

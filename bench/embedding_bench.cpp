@@ -39,8 +39,8 @@ void dense_gradient(State& state) {
 
 void sparse_step(State& state) {
   const Embedding e;
-  td::Adam adam({.lazy = true});   // as libtorch's does
-  e.step(adam);                    // the first one makes the slots
+  td::Adam adam({.lazy = true});   // like libtorch's
+  e.step(adam);                    // the first step makes the slots
   for (auto _ : state)
     e.step(adam);
 }

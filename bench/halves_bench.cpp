@@ -1,4 +1,5 @@
-// bf16 beside f32: the speed of elementwise ops, reductions, gradients and matrix products, in turns.
+// bf16 compared with f32: the speed of elementwise ops, reductions, gradients and matrix products, measured
+// alternately.
 //   ninja -C build bench/halves_bench && build/bench/halves_bench
 #include <chrono>
 #include <cstdio>
@@ -19,7 +20,7 @@ double seconds(const std::function<void()>& f, int repeats) {
   return std::chrono::duration<double>(Clock::now() - begin).count() / repeats;
 }
 
-/// f of random tensors of this shape, in f32 and in bf16.
+/// Times f of two random tensors of this shape, in f32 and in bf16.
 void compare(const char* name, const td::Shape& shape,
              const std::function<void(const td::Tensor&, const td::Tensor&)>& f) {
   const td::Tensor a = td::random::normal(shape, {1}), b = td::random::normal(shape, {2}),

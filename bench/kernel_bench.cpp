@@ -1,4 +1,4 @@
-// Throughput of ops on large tensors: f32, a fresh result each time, forward only and with the backward pass.
+// Throughput of ops on large tensors: f32, a new result each time, forward only and with the backward pass.
 #include "bench.h"
 #include "tapedeck/tapedeck.h"
 
@@ -31,7 +31,7 @@ void vjp(State& state, Unary f) {
   td::GradientTape tape({.persistent = true});
   tape.watch(x);
   const td::Tensor y = f(x);
-  tape.stop();   // otherwise it would record its own backward pass
+  tape.stop();   // otherwise the tape would record its own backward pass
   const td::GradientOptions options{.output_gradients = {dy}};
   bench::each(state, [&] { return tape.gradient(td::Targets(y), td::Sources(x), options); });
 }

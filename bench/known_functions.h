@@ -24,7 +24,7 @@ inline tapedeck::Tensor normal_log_pdf(const tapedeck::Tensor& x, const tapedeck
   return -0.5 * sum(square((x - mean) / deviation)) - static_cast<double>(x.size()) * log(deviation);
 }
 
-/// A function, the variables that it is differentiated in, and what else it takes.
+/// A function, the variables with respect to which it is differentiated, and its other arguments.
 struct Function {
   tapedeck::Tensor (*f)(const Tensors& variables, const Tensors& data);
   Tensors variables, data = {};
@@ -40,7 +40,7 @@ inline Function prod(std::int64_t n) {
 inline Function log_sum_exp(std::int64_t n) {
   return {[](const Tensors& v, const Tensors&) { return tapedeck::logsumexp(v[0]); }, {normals({n}, 1)}};
 }
-/// Of two square matrices of n elements in all.
+/// The sum of the product of two square matrices that have n elements in total.
 inline Function matrix_product(std::int64_t n) {
   const std::int64_t side = std::llround(std::sqrt(n / 2));
   return {[](const Tensors& v, const Tensors&) { return tapedeck::sum(tapedeck::matmul(v[0], v[1])); },
@@ -50,7 +50,7 @@ inline Function normal_log_pdf(std::int64_t n) {
   return {[](const Tensors& v, const Tensors&) { return known::normal_log_pdf(v[0], v[1], v[2]); },
           {normals({n}, 1), number(0.1), number(1.3)}};
 }
-/// Of n parameters: weights, an offset and the deviation.
+/// The log-density of a regression with n parameters: weights, an offset and the deviation.
 inline Function regression(std::int64_t n) {
   return {[](const Tensors& v, const Tensors& d) {
             const tapedeck::Tensor zero = number(0), one = number(1);
@@ -61,7 +61,7 @@ inline Function regression(std::int64_t n) {
           {normals({1000, n - 2}, 1), normals({1000, 1}, 2)}};
 }
 
-/// Value and gradients.
+/// The value, then the gradients.
 inline Tensors differentiate(const Function& k, const Tensors& variables) {
   tapedeck::GradientTape tape;
   for (const tapedeck::Tensor& t : variables)

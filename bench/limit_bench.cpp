@@ -1,6 +1,6 @@
 // The limits of the machine: the same work in plain loops over existing buffers and in direct calls of BLAS,
 // without any library around them. Compiled for this machine and with -ffast-math, so that sums and the
-// functions of libm are vectorised, too.
+// functions of libm are vectorized, too.
 #include <cmath>
 #include <cstring>
 
@@ -208,7 +208,7 @@ void broadcast(State& state, void (*f)(float*, const float*, const float*)) {
   Buffer y(kAll), a(kAll), b(kColumns);
   repeat(state, [&] { f(y, a, b); });
 }
-// The gradient of the matrix is dy itself; that of the other operand is a sum.
+// The gradient of the matrix is dy itself; the gradient of the other operand is a sum.
 void broadcast_grad(State& state, void (*f)(float*, const float*, const float*),
                     void (*reduce)(float*, const float*)) {
   Buffer y(kAll), a(kAll), b(kColumns), dy(kAll), db(kColumns);
@@ -228,7 +228,7 @@ void register_matrix_cases() {
   in_microseconds("reduce/sum_all/1000x1000", of_matrix, [](float* y, const float* x) { *y = sum(x, kAll); });
   in_microseconds("reduce/sum_axis0/1000x1000", of_matrix, sum_columns);
   in_microseconds("reduce/sum_axis1/1000x1000", of_matrix, sum_rows);
-  // At best this is as fast as a copy.
+  // The limit of a transposition is a copy.
   in_microseconds("reduce/transpose/1000x1000", of_matrix,
                   [](float* y, const float* x) { std::memcpy(y, x, kAll * sizeof(float)); });
   in_microseconds("reduce/softmax/1000x1000", of_matrix, softmax);

@@ -39,7 +39,7 @@ inline void in_microseconds(const char* name, auto f, auto... arguments) {
 
 enum class Turn { none, a, b };
 
-/// c[m,n] = a·b over k.
+/// c = a b, where a is [m, k], b is [k, n] and c is [m, n], unless transposed (turn).
 inline void product(Turn turn, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b,
                     float* c) {
   const auto i = [](std::int64_t v) { return static_cast<blasint>(v); };

@@ -1,5 +1,5 @@
 // A user's elementwise function, value and gradients: as one op with `map`, and composed of ops. Compiled for
-// this machine; and, with PLAIN defined, as a user's program is compiled by default.
+// this machine, or, with PLAIN defined, with the default flags of a user's program.
 #include "bench.h"
 #include "reprojection.h"
 #include "tapedeck/map.h"
@@ -40,7 +40,7 @@ template <class F> void gradients(State& state, const F& f) {
 }
 
 #ifndef PLAIN
-// All observations: their fifteen numbers in rows, and both results in columns.
+// Observations: a row of fifteen numbers each; the two results are columns.
 struct Observations {
   explicit Observations(std::int64_t n)
       : rows(td::random::uniform({n, 15}, {.seed = 5}, 0.5, 1.5, td::DType::f64)) {}
@@ -54,7 +54,7 @@ struct Observations {
 };
 constexpr auto reprojection_as_map = [](const auto&... x) { return td::map(bench::reprojection, x...); };
 
-// What a tape does with the residuals of the rows.
+// Times `use`, which differentiates the residuals of the rows by a tape.
 template <class F, class Use> void on_tape(State& state, const F& f, bool persistent, const Use& use) {
   const Observations o(state.range(0));
   bench::each(state, [&] {
@@ -85,7 +85,7 @@ constexpr auto jacobian_of_rows = [](td::GradientTape& tape, const td::Tensor& y
   return tape.batch_jacobian(y, x);
 };
 
-// Neighbours along a line, with the gradient.
+// A function of neighbours along an axis, with the gradient.
 constexpr auto diffusion = [](auto before, auto x, auto behind) { return before - 2 * x + behind; };
 template <class F> void on_a_line(State& state, const F& f) {
   const td::Tensor x = td::random::normal({state.range(0)}, {.seed = 6});

@@ -1,5 +1,5 @@
-// Gradients of large tensors through many ops, where peak memory matters: time, and the peak above the memory
-// that the process used before.
+// Gradients of large tensors through many ops, for which peak memory matters: the time, and the peak above
+// the memory that the process used before.
 #include <sys/resource.h>
 
 #include "bench.h"

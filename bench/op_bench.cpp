@@ -1,4 +1,4 @@
-// One call of every op in the tables, on its first sample: forward, and recorded with its gradient.
+// One call of every op in the tests' tables, on its first sample: forward, and recorded with its gradient.
 #include "bench.h"
 #include "ops/samples.h"
 #include "tapedeck/gradient_tape.h"

@@ -4,9 +4,9 @@
 
 namespace bench {
 
-/// Where a camera sees a point, times a weight: of the camera its rotation r, as an axis times an angle,
-/// centre c, focal length f, principal point less what was seen (u0, v0) and radial distortion k; the point
-/// x; the weight.
+/// The difference between where a camera sees a point and where it was observed, times a weight. Camera:
+/// rotation r (an axis times an angle), centre c, focal length f, principal point minus the observation (u0,
+/// v0), radial distortion k. The point is x.
 constexpr auto reprojection = [](auto r0, auto r1, auto r2, auto c0, auto c1, auto c2, auto f, auto u0,
                                  auto v0, auto k1, auto k2, auto x0, auto x1, auto x2, auto weight) {
   const auto a0 = x0 - c0, a1 = x1 - c1, a2 = x2 - c2;

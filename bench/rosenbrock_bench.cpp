@@ -1,4 +1,4 @@
-// Derivatives of Rosenbrock's function in f64: gradient, Hessian, and a product of the Hessian with a vector.
+// Derivatives of Rosenbrock's function in f64: the gradient, the Hessian, and a Hessian-vector product.
 #include "bench.h"
 #include "differentiated.h"
 

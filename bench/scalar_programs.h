@@ -1,5 +1,5 @@
-// Two programs of scalars with derivatives inside of derivatives, of GradBench and before it of Pearlmutter
-// and Siskind: a saddle point, and a charged particle. Each is one program for all modes of differentiation.
+// Two programs of scalars with nested derivatives, from GradBench, after Pearlmutter and Siskind: a saddle
+// point, and a charged particle. Each is one template for all modes of differentiation.
 #pragma once
 #include <array>
 #include <cmath>
@@ -20,8 +20,8 @@ template <class S, std::size_t n> S distance(const std::array<S, n>& a, const st
   return sqrt(sum);
 }
 
-/// Gradient descent whose rate doubles after ten steps downhill and halves after one that is not. Objective
-/// and gradient take a std::array of S.
+/// Gradient descent whose rate doubles after ten steps downhill and halves after a step that is not downhill.
+/// Objective and gradient are functions of a std::array of S.
 template <class S, std::size_t n, class Objective, class Gradient>
 std::array<S, n> descend(const Objective& objective, const Gradient& gradient, std::array<S, n> x) {
   constexpr double kTolerance = 1e-5;
@@ -56,7 +56,7 @@ std::array<S, n> descend(const Objective& objective, const Gradient& gradient, s
 template <class S, class T> auto saddle_function(const Point<S>& a, const Point<T>& b) {
   return (a[0] * a[0] + a[1] * a[1]) - (b[0] * b[0] + b[1] * b[1]);
 }
-/// The b that maximizes it, for numbers that the outer derivative follows.
+/// The b that maximizes the function for a given a. S may be a number that the outer derivative tracks.
 template <Mode inner, class S> Point<S> best_reply(const Point<S>& a, const Point<S>& start) {
   const auto negative = [&a](const auto& b) { return -saddle_function(a, b); };
   return descend(
@@ -74,8 +74,8 @@ template <Mode outer, Mode inner> std::array<double, 4> saddle(const Point<doubl
   return {a[0], a[1], b[0], b[1]};
 }
 
-/// The square of where a particle crosses the axis: Euler's steps, in the potential of two charges of which w
-/// moves one.
+/// The square of the position at which a particle crosses the axis, by Euler's method, in the potential of
+/// two charges. w moves one of them.
 template <Mode inner, class S> S miss(const S& w) {
   const Point<S> charges[] = {{S(10), 10 - w}, {S(10), S(0)}};
   Point<S> x = {S(0), S(8)}, v = {S(0.75), S(0)};
@@ -99,7 +99,7 @@ template <Mode inner, class S> S miss(const S& w) {
       v[i] -= kStep * slope[i];
   }
 }
-/// The w with which it goes through the origin.
+/// The w for which the particle passes through the origin.
 template <Mode outer, Mode inner> double particle(double start) {
   const auto objective = [](const auto& w) { return miss<inner>(w[0]); };
   return descend(

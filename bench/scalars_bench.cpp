@@ -1,4 +1,4 @@
-// The programs of scalar_programs.h: milliseconds of each, the least of several runs, with the modes of the
+// The programs of scalar_programs.h: milliseconds, the minimum of several runs, for each pair of modes of the
 // outer and the inner derivative.
 #include <chrono>
 #include <cstdio>

@@ -28,7 +28,7 @@ constexpr std::int64_t kRows = 32, kLayers = 4;
 struct Size {
   const char* name;
   std::int64_t width;
-  int repetitions;   // of layers, all square; how often a process measures
+  int repetitions;   // of measurements in a process; width: of the layers, all square
 };
 constexpr Size kSizes[] = {{"10⁴", 50, 100}, {"10⁵", 158, 50}, {"10⁶", 500, 15}, {"10⁷", 1581, 5}};
 
@@ -52,12 +52,14 @@ class Network {
   std::vector<td::Variable> weights_;
 };
 
-// Forward and backward; apply_gradients of all; of one by itself; minimize; memcpy of as many bytes as the
-// gradients have; the sum of a number over all replicas.
+// own: forward and backward. together: apply_gradients on all replicas. update: apply_gradients of one
+// replica by itself. whole: minimize. copy: memcpy of as many bytes as the gradients have. number: the sum of
+// a number over all replicas.
 enum Part { own, together, update, whole, copy, number, kParts };
 using Figures = std::array<double, kParts>;   // medians, in seconds
 
-/// Figures of the first replica, the root of the tree. Each part begins when all replicas have reached it.
+/// Returns the figures of the first replica, the root of the tree. Each part begins when all replicas have
+/// reached it.
 Figures measured(const Size& size, const std::function<void(const std::function<void(td::Replica)>&)>& run) {
   const Network shared(size.width);
   const td::Tensor one = td::tensor(1.0f);
@@ -105,7 +107,7 @@ Figures measured(const Size& size, const std::function<void(const std::function<
   return result;
 }
 
-/// Prints a line for each size, for the process that started this one.
+/// Measures and, if `speaks`, prints a line for each size, for the process that started this one.
 void measure(const std::function<void(const std::function<void(td::Replica)>&)>& run, bool speaks) {
   td::set_num_threads(1);
   for (const Size& size : kSizes) {
@@ -117,7 +119,7 @@ void measure(const std::function<void(const std::function<void(td::Replica)>&)>&
   }
 }
 
-// From here on: the code of the process that starts the others.
+// The code of the process that starts the others.
 
 struct Way {
   const char* name;
@@ -145,8 +147,8 @@ std::vector<Figures> run(const Way& way) {
   return figures;
 }
 
-// Times relative to a step of one rank, rows relative to its rows, the exchange also in copies of the
-// gradients by one rank.
+// Prints times as multiples of a step of one rank, rows as multiples of its rows; the exchange also as a
+// multiple of a copy of the gradients by one rank.
 void print(const std::vector<std::vector<Figures>>& figures) {
   std::printf(
       "| parameters | replicas | own | exchange | update | step | rows a second | exchange in copies "
@@ -182,7 +184,7 @@ int main(int argc, char** argv) try {
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMPI_ALLOW_RUN_AS_ROOT",
                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
     setenv(name, "1", 1);
-  std::vector<std::vector<std::vector<Figures>>> rounds(std::size(kWays));   // by way, round and size
+  std::vector<std::vector<std::vector<Figures>>> rounds(std::size(kWays));   // by Way, round and size
   for (int r = 0; r < std::max(std::atoi(mode.c_str()), 1); ++r)
     for (std::size_t w = 0; w < std::size(kWays); ++w)
       rounds[w].push_back(run(kWays[w]));

@@ -61,8 +61,8 @@ void register_mlp_cases() {
   in_microseconds("train/mlp_adam/128", mlp, [](Mlp& net) { net.update(); });
 }
 
-// The LSTM's products: in each step two forward, and one for each of the gradients of the weights and of the
-// hidden state.
+// The LSTM's products: in each step two forward, and one for the gradient of each weight and of the hidden
+// state.
 
 void lstm(State& state) {
   constexpr std::int64_t steps = 100, batch = 32, hidden = 128, gates = 4 * hidden;

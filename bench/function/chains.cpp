@@ -15,7 +15,7 @@ td::Tensor chain(const td::Tensor& x, const td::Tensor& add, const td::Tensor& b
 
 template <class F> void run(const std::string& name, std::int64_t n, double at_most, const F& f) {
   if (!is_chosen(name)) return;
-  // Close to 1, since products of many would become denormal.
+  // Factors close to 1, since products of many others would become subnormal.
   const td::Tensor x = numbers({n}, 1), add = numbers({n}, 2), by = 1 + 1e-3 * (numbers({n}, 3) - 1);
   const auto recorded = td::compile(f);
   const Run runs[] = {[&] { (void)f(x, add, by); }, [&] { (void)recorded(x, add, by); }};

@@ -1,6 +1,6 @@
-// The equation of state of seawater beside a fused loop by hand, in f64: the density for absolute salinity,
-// conservative temperature and pressure, as a quotient of two polynomials with 48 coefficients (IOC et al.
-// 2010, Manuals and Guides 56, appendix K).
+// The equation of state of seawater, compared with a fused loop by hand, in f64: the density for absolute
+// salinity, conservative temperature and pressure, as a quotient of two polynomials with 48 coefficients (IOC
+// et al. 2010, Manuals and Guides 56, appendix K).
 #include <array>
 
 #include "ocean.h"
@@ -17,7 +17,7 @@ template <class V, std::size_t n> V polynomial(const V& t, const std::array<doub
 }
 template <std::size_t n> using Numbers = std::array<double, n>;
 
-/// Of tensors, and of vectors.
+/// V is a tensor or a vector.
 template <class V> V density(const V& s, const V& t, const V& p, const V& root_of_s) {
   const V mass =
       polynomial(t, Numbers<4>{9.998420897506056e2, 2.839940833161907, -3.147759265588511e-2,

@@ -1,5 +1,5 @@
-// Elementwise functions and their gradients beside loops written by hand, which read and write each element
-// once.
+// Elementwise functions and their gradients, compared with loops written by hand that read and write each
+// element once.
 #include "report.h"
 #include "tapedeck/simd/elementary.h"
 
@@ -16,7 +16,7 @@ const float* data(const td::Tensor& x) { return x.data<float>().data(); }
 
 volatile float sink;
 
-/// Four sums, so that additions need not wait for each other.
+/// Four partial sums, so that additions need not wait for each other.
 struct Sums {
   Vector s[4] = {Vector(0.f), Vector(0.f), Vector(0.f), Vector(0.f)};
   void add(const Vector& v, std::int64_t i) { s[i / kWidth % 4] += v; }
@@ -28,7 +28,7 @@ struct Case {
   double at_least;
   Tensors x;
   std::function<Tensors(const Tensors&)> eager;
-  /// In memory of results, of which there are as many as eager gives.
+  /// Writes the results that `eager` returns to existing memory.
   std::function<void(const float* const* x, float* const* y, std::int64_t n)> by_hand;
 };
 
@@ -49,7 +49,7 @@ void run(const Case& c) {
   std::vector<std::vector<float>> results(3 + 1, std::vector<float>(static_cast<std::size_t>(n + 64)));
   std::vector<float*> y;
   for (std::size_t i = 0; i < results.size(); ++i)
-    y.push_back(results[i].data() + 16 * i);   // not at the same place of their pages
+    y.push_back(results[i].data() + 16 * i);   // at different offsets within pages
   Tensors mine;
   const Run runs[] = {[&] { (void)c.eager(c.x); }, [&] { recorded.into(mine, c.x); },
                       [&] { c.by_hand(x.data(), y.data(), n); }, [&] { (void)recorded(c.x); }};

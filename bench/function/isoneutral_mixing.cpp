@@ -1,12 +1,12 @@
 // Mixing along surfaces of equal density in an ocean, in f64: slopes of these surfaces at the faces of cells,
-// and the diffusivities that follow from them (Griffies et al. 1998, J. Phys. Oceanogr. 28), as the
-// benchmarks of pyhpc-benchmarks compute them. Beside a loop by hand over all cells.
+// and the diffusivities that follow from them (Griffies et al. 1998, J. Phys. Oceanogr. 28), as
+// pyhpc-benchmarks computes them. Compared with a loop by hand over all cells.
 #include "ocean.h"
 
 namespace bench {
 namespace {
 
-// Inputs. After mask_at, size and distance come those along z, x and y.
+// Indices of inputs. mask_at, size and distance are the first of three each, along z, x and y.
 constexpr std::size_t temperature = 0, salinity = 1, diffusivity = 2,
                       mask = 3,   // of cells: 0 on land
     mask_at = 4,                  // of the faces between a cell and the next
@@ -14,11 +14,11 @@ constexpr std::size_t temperature = 0, salinity = 1, diffusivity = 2,
     distance = 11,                // from a cell's centre to the next
     cosine = 14,                  // of the latitude
     cosine_of_face = 15, kInputs = 16;
-// Of tensors alone: what follows for each cell; then gradients of temperature and of salinity along z, x and
-// y.
+// Further inputs of MixingTensors: the expansion and contraction of each cell, then the gradients of
+// temperature and of salinity along z, x and y.
 constexpr std::size_t expansion = kInputs, contraction = kInputs + 1, gradient = kInputs + 2;
 constexpr std::size_t kResults = 19;
-// Of vectors alone.
+// Further inputs of MixingVectors.
 constexpr std::size_t inverse_distance = kInputs, inverse_cosine = kInputs + 3;
 
 template <class V> V expansion_of(const V& t, const V& land, const V& depth_of_cell) {
@@ -55,7 +55,7 @@ struct MixingTensors : TensorCells {
   }
 };
 
-/// Which divides by distances once for each call.
+/// Multiplies by the inverses of distances, which are computed once per call.
 struct MixingVectors : VectorCells {
   explicit MixingVectors(const Box& box, const Tensors& inputs) : VectorCells(box, inputs) {}
 
@@ -77,11 +77,12 @@ struct MixingVectors : VectorCells {
   }
 };
 
-// Of the slope of a surface.
+// The factor by which a steep slope of a surface is reduced, and the slope, from changes across and up.
 template <class V> V taper(const V& slope) { return 0.5 * (1 + td::tanh((1e-3 - abs(slope)) / 1e-3)); }
 template <class V> V slope_of(const V& across, const V& up) { return -across / (td::minimum(up, 0) - 1e-20); }
 
-/// At the faces across an axis: slopes towards the four faces above and below, tapered; then the diffusivity.
+/// Results at the faces across an axis: tapered slopes towards the four faces above and below, then the
+/// diffusivity.
 template <class C, class Put> void mix_across(const C& c, Axis axis, Put put) {
   using V = typename C::Value;
   const At next = along(axis, 1), below = along(z, -1);
@@ -100,7 +101,8 @@ template <class C, class Put> void mix_across(const C& c, Axis axis, Put put) {
   put(sum / (4 * c(size + z)));
 }
 
-/// At the upper faces, towards the four faces across an axis, and the part of the diffusivity upwards.
+/// Results at the upper faces: tapered slopes towards the four faces across an axis. Returns the axis's part
+/// of the diffusivity upwards.
 template <class C, class Put> auto mix_upwards(const C& c, Axis axis, Put put) {
   using V = typename C::Value;
   V sum;
@@ -161,7 +163,7 @@ void by_hand(const Box& box, const Tensors& inputs, std::span<double* const> res
     for (std::int64_t j = 0; j < n[x]; ++j)
       for_each_vector(n[y], [&](std::int64_t k) {
         c.go({i, j, k});
-        std::array<Vector, kResults> all_results;   // no store may come between what loads have in common
+        std::array<Vector, kResults> all_results;   // stored last, so that results share loads
         std::size_t result = 0;
         mix(c, [&](const Vector& v) { all_results[result++] = v; });
         for (std::size_t r = 0; r < kResults; ++r)

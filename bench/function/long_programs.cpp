@@ -1,4 +1,4 @@
-// What does not depend on the function: many ops on many elements, the cost of a first call, two threads.
+// Costs that do not depend on the function: many ops on many elements, a first call, and two threads.
 #include <sched.h>
 
 #include <chrono>
@@ -34,7 +34,7 @@ void run_deep() {
          {.at_most = 16});
 }
 
-// Recording, planning and running, of functions that are new to the program each time.
+// Recording, planning and the first run of functions that are compiled anew each time.
 void run_first_call() {
   const std::string name = "first call";
   if (!is_chosen(name)) return;

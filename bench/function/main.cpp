@@ -1,7 +1,7 @@
-// Compiled functions: replays beside the functions themselves and beside what they should reach, in turns, on
-// one thread.
+// Compiled functions: replays, compared with the functions themselves and with the goals, alternately, on one
+// thread.
 //   ninja -C build bench/function_bench && build/bench/function_bench [word...]
-//   build/bench/function_bench --write FOLDER [word...]: the models' inputs and results as files of NumPy
+//   build/bench/function_bench --write FOLDER [word...]: writes the models' inputs and results as NumPy files
 #include "ocean.h"
 #include "report.h"
 
@@ -21,5 +21,5 @@ int main(int argc, char** argv) {
   if (writes) return 0;
   bench::run_networks();
   bench::run_published();
-  bench::run_long_programs();   // which ends with one on all cores
+  bench::run_long_programs();   // last, since it ends with a case on all cores
 }

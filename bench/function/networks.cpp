@@ -1,4 +1,4 @@
-// Training steps of networks, beside the functions themselves and the matrix products in them.
+// Training steps of networks, compared with the functions themselves and with the matrix products in them.
 #include <cblas.h>
 
 #include "report.h"
@@ -65,7 +65,7 @@ struct Lstm {
   }
 };
 
-// What of a sequence is matrix products: the gates', and those of the gradients of h and both weights.
+// The matrix products of a sequence: for the gates, and for the gradients of h and both weights.
 class Products {
  public:
   void run() {

@@ -1,4 +1,4 @@
-// In: a model. Out: how fast its replays are beside a loop by hand, after a look at the values of both.
+// Reports how fast a model's replays are compared with a loop by hand, after a comparison of their values.
 #include "ocean.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void VectorCells::go(const At& first) {
 
 namespace {
 
-std::string folder;   // of the models' values; empty: they are timed
+std::string folder;   // for the models' values; empty: models are timed
 
 void write(char letter, const Tensors& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -67,7 +67,7 @@ void compare(const Model& m, const Tensors& mine, std::span<double* const> their
     for (std::size_t i = 0; i < values.size(); ++i) {
       largest = std::max(largest, std::abs(values[i]));
       const double difference = std::abs(values[i] - theirs[k][i]);
-      if (!(difference <= apart)) apart = difference;   // NaN, too
+      if (!(difference <= apart)) apart = difference;   // also if it is NaN
     }
     if (!(apart <= 1e-9 * largest))
       throw std::runtime_error(m.name + ": result " + std::to_string(k) + " differs from that by hand by " +

@@ -1,4 +1,4 @@
-// In: competitors. Out: their times, in turns, and a table.
+// Times competitors alternately, and prints a table.
 #include "report.h"
 
 #include <algorithm>

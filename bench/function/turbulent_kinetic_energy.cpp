@@ -1,16 +1,16 @@
-// A step of the turbulent kinetic energy in an ocean, in f64: mixing upwards and dissipation, implicitly,
-// which is a tridiagonal system for each column; diffusion sideways; and advection with the superbee limiter,
-// as the benchmarks of pyhpc-benchmarks compute them. Beside a loop by hand, row by row.
+// A step of the turbulent kinetic energy in an ocean, in f64: vertical mixing and dissipation, implicitly,
+// which is a tridiagonal system for each column; horizontal diffusion; and advection with the superbee
+// limiter, as pyhpc-benchmarks computes them. Compared with a loop by hand, row by row.
 #include "ocean.h"
 
 namespace bench {
 namespace {
 
-// Inputs. After velocity, mask_at, size and distance come those along z, x and y.
+// Indices of inputs. velocity, mask_at, size and distance are the first of three each, along z, x and y.
 constexpr std::size_t energy = 0,
                       mask = 1,   // of cells: 0 on land
     velocity = 2, mask_at = 5, viscosity = 8, mixing_length = 9, forcing = 10,
-                      tendency = 11,   // of the step before
+                      tendency = 11,   // of the previous step
     left_as_is = 12,                   // the new energy below the bottom
     bottom = 13,                       // the level of the lowest cell with water
     of_surface = 14,                   // forcing
@@ -85,7 +85,7 @@ template <class C, class F> auto gain(const C& c, Axis axis, F flow) {
   return (flow(c, axis, At{}) - flow(c, axis, along(axis, -1))) / length(c, axis, At{});
 }
 
-/// From the solution of the equations to the new energy and its tendency.
+/// Computes the new energy and its tendency from the solution of the equations.
 template <class C, class Put> void finish(const C& c, const typename C::Value& solution, Put put) {
   using V = typename C::Value;
   const auto by_diffusion = [](const auto&... a) { return diffused(a...); };
