@@ -1,4 +1,4 @@
-// Whether two forms of an eval compute the same.
+// Compares the results of two forms of an eval.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,9 @@
 
 namespace gradbench {
 
-/// The largest difference of a from what is expected, relative to the largest expected value, or absolute
-/// where all of these are 0; infinite where the lists differ in length or one has a NaN.
+/// The largest difference between a and the expected values, relative to the largest expected value, or
+/// absolute if all expected values are 0. Infinite if the lists differ in length, or if a value is not
+/// finite.
 inline double difference(const Values& a, const Values& expected) {
   if (a.size() != expected.size()) return INFINITY;
   double most = 0, apart = 0;
@@ -19,7 +20,7 @@ inline double difference(const Values& a, const Values& expected) {
     most = std::max(most, std::abs(expected[i]));
     apart = std::max(apart, std::abs(a[i] - expected[i]));
   }
-  constexpr double least = std::numeric_limits<double>::min();   // what is too small for a normal number is 0
+  constexpr double least = std::numeric_limits<double>::min();   // subnormal numbers count as 0
   return apart < least ? 0 : most < least ? apart : apart / most;
 }
 inline constexpr double kTolerance = 1e-10;

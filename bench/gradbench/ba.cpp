@@ -11,7 +11,7 @@
 namespace gradbench::ba {
 namespace {
 
-/// The numbers of all observations: where their camera and point stand, and what they saw.
+/// For all observations: the indices of their camera and point, and the observed positions.
 struct Observations {
   explicit Observations(const Input& in) {
     std::vector<std::int32_t> camera, point;
@@ -30,7 +30,7 @@ struct Observations {
   Tensor cameras, points, features;
 };
 
-/// [p, 2], from rows [p, 15].
+/// The residuals, [p, 2], from rows, [p, 15].
 Tensor residuals(const Tensor& rows, const Tensor& features) {
   const Tensors c = td::unstack(rows, 1), seen = td::unstack(features, 1);
   const auto [u, v] =
@@ -49,9 +49,9 @@ auto natural_jacobian(const Observations& o) {
   };
 }
 
-/// Some observations, as many as stay in the cache.
+/// A block of observations that stays in the cache.
 struct Block {
-  Tensor cameras, points, u, v;   // which; what they saw
+  Tensor cameras, points, u, v;   // indices; observed positions
   std::int64_t first;
 };
 std::vector<Block> blocks_of(const Input& in) {
@@ -71,10 +71,10 @@ std::vector<Block> blocks_of(const Input& in) {
   return all;
 }
 
-/// Columns: [11, n] and [3, m] give those of a block as rows that lie together.
+/// Transposed cameras, [11, n], and points, [3, m], so that each parameter of a block is contiguous.
 struct Columns {
   explicit Columns(Inputs x) : cameras(td::transpose(x[0])), points(td::transpose(x[1])), weights(x[2]) {}
-  /// r, the point less the centre, focal length, u0, v0, k1, k2, weight: what the residual is a function of.
+  /// The arguments of the residual: r, the point minus the centre, focal length, u0, v0, k1, k2, weight.
   Tensors of(const Block& b) const {
     const Tensors c = td::unstack(td::gather(cameras, b.cameras, 1)),
                   p = td::unstack(td::gather(points, b.points, 1));
@@ -105,7 +105,7 @@ auto expert(const Input& in) {
     return all;
   };
 }
-/// Two pullbacks, of the columns; the centre's slope is that of the point, turned round.
+/// By two pullbacks, for the columns. The derivative by the centre is minus the derivative by the point.
 auto expert_jacobian(const Input& in) {
   return [blocks = blocks_of(in)](Inputs x) {
     const Columns columns(x);
@@ -124,14 +124,14 @@ auto expert_jacobian(const Input& in) {
         rows.insert(rows.end(), {g[0], g[1], g[2], -g[3], -g[4], -g[5], g[6], g[7], g[8], g[9], g[10], g[3],
                                  g[4], g[5], g[11]});
       }
-      all.push_back(td::transpose(td::stack(rows)));   // two rows of the Jacobian side by side
+      all.push_back(td::transpose(td::stack(rows)));   // two rows of the Jacobian in each row
     }
     all.push_back(-2 * x[2]);
     return all;
   };
 }
 
-/// n cameras, m points and p observations that are all of the same numbers, as in the suite.
+/// n equal cameras, m equal points and p equal observations, as in the suite.
 Size size(std::string name, int n, int m, int p) {
   return {std::move(name), [=] {
             Random random;

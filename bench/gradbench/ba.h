@@ -1,6 +1,6 @@
-// Bundle adjustment: how far points, seen by cameras, are from where they were observed, times a weight, and
-// 1 - weight². The Jacobian has two rows of 15 entries for each observation and one of one entry; where they
-// stand in the sparse matrix depends on the observations alone.
+// Bundle adjustment: the distances, times weights, between the points that cameras see and their observed
+// positions; and 1 - weight². The sparse Jacobian has, for each observation, two rows of 15 entries and a row
+// of one entry, at positions that depend on the observations alone.
 #pragma once
 #include <cmath>
 

@@ -1,9 +1,9 @@
-// GradBench's evals, at three sizes: tapedeck beside derivatives by hand, ADOL-C and libtorch, in turns, on
-// one thread. Prints for each eval and size the times of its derivative as multiples of those by hand, and
-// how much longer a derivative takes than its own function. Each size runs in a process of its own, since
-// what ran before decides what memory costs. Arguments: words; only evals whose "name size" contains one of
-// them run (all by default); --forms a,b: beside derivatives by hand these forms only; --json FILE writes the
-// figures.
+// GradBench's evals, at three sizes: tapedeck compared with derivatives by hand, ADOL-C and libtorch,
+// alternately, on one thread. Prints, for each eval and size, the times of derivatives as multiples of the
+// derivative by hand, and how much longer a derivative takes than its own function. Each size runs in its own
+// process, since the cost of memory depends on what ran before. Arguments: words; only evals whose "name
+// size" contains one of them run (all by default); --forms a,b: only these forms, and derivatives by hand;
+// --json FILE: also writes the figures to FILE.
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@
 namespace {
 
 using namespace gradbench;
-using json = nlohmann::ordered_json;   // keeps the keys as they are written here
+using json = nlohmann::ordered_json;   // keeps the order of keys
 
 double now() {
   timespec t;
@@ -34,7 +34,7 @@ double now() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// The names of all forms, in the order of the columns. Times are multiples of the first one's.
+/// The names of all forms, in the order of the columns. Times are multiples of the first form's time.
 const std::vector<std::string> kForms = {"manual", "natural", "expert", "suite", "loop", "adolc", "torch"};
 
 /// One function in one form, and the seconds that its runs took.
@@ -50,8 +50,7 @@ struct Timed {
       work.run();
     seconds.push_back((now() - begin) / repeats);
   }
-  /// Runs once before, which chooses how many runs make a measurement; again where that was too short to
-  /// tell.
+  /// Runs once, or twice if the first run was short, and chooses how many runs make a measurement.
   void warm_up() {
     measure();
     if (seconds[0] < 0.1) measure();
@@ -66,7 +65,7 @@ struct Timed {
   }
 };
 
-/// In turns, for at least three rounds and until a second is over.
+/// Measures all alternately, for at least three rounds; then until a second has passed, or for 60 rounds.
 void measure(std::vector<Timed>& all) {
   for (Timed& t : all)
     t.warm_up();
@@ -117,7 +116,7 @@ std::vector<Row> rows_of(const Eval& eval, const Size& size, const std::vector<s
   return rows;
 }
 
-/// What f writes to a file, in a process of its own.
+/// Returns the text that f returns in a child process.
 template <class F> std::string written_apart(const std::string& what, const F& f) {
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("gradbench: no pipe");
@@ -185,8 +184,8 @@ void print_row(const Row& row) {
   std::fflush(stdout);
 }
 
-/// The geometric mean of `times` over all rows of an eval; of an eval without the form "expert", the natural
-/// one is it.
+/// By form, the geometric mean of `times` over all rows of an eval. If the eval has no form "expert", the
+/// natural form stands for it.
 std::map<std::string, double> means(const std::vector<Row>& rows) {
   std::map<std::string, double> logs;
   std::map<std::string, int> counts;
@@ -228,7 +227,7 @@ bool chosen(const std::string& name, const std::vector<std::string>& words) {
          });
 }
 
-/// The evals with derivatives by hand in the suite: their means make up the mean of all.
+/// Whether the suite has derivatives by hand of an eval: the mean of all is over the means of these evals.
 bool counts(const std::string& eval) { return eval != "hello" && eval != "particle" && eval != "saddle"; }
 
 struct Options {

@@ -1,12 +1,13 @@
-// The suite's gradient descent, of particle and saddle: steps that grow after ten that went down, and shrink
-// after one that did not.
+// The suite's gradient descent, for particle and saddle. The step size grows after ten steps downhill, and
+// shrinks after a step that is not.
 #pragma once
 #include <array>
 #include <cmath>
 
 namespace gradbench {
 
-/// What the descent asks of a point: norm(x), minus(x, by, y) = x - by · y, and, of a value, number(value).
+/// The operations on points that the descent needs: norm(x) and minus(x, by, y) = x - by · y; and
+/// number(value) for values.
 template <class X> struct Space;
 
 template <> struct Space<double> {

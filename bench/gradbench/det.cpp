@@ -16,7 +16,7 @@ namespace {
 
 namespace scalars = tapedeck::scalars;
 
-/// Row j: all columns but the j-th of m.
+/// Flattened rows: row j lists all columns but the j-th of m.
 Tensor others(std::int64_t m) {
   std::vector<std::int64_t> columns;
   for (std::int64_t j = 0; j < m; ++j)
@@ -32,7 +32,7 @@ Tensor signs(std::int64_t m) {
 }
 
 constexpr int kWhole = 8;   // most columns of a program of numbers, and of blocks that stay in the cache
-/// The recursion on numbers, as one writes it; of an array that has room for kWhole columns.
+/// The natural recursion on numbers, for an array with space for kWhole columns.
 Form by_numbers(const std::shared_ptr<const Input>& in) {
   const auto f = [in](const auto& a) { return objective(*in, a.data()); };
   std::array<double, kWhole* kWhole> x = {};
@@ -46,7 +46,8 @@ Form by_numbers(const std::shared_ptr<const Input>& in) {
             return std::vector<Work>{work(value), work(gradient)};
           }};
 }
-/// Larger ones would leave gigabytes of records: the determinants of a stack of matrices [count, m, m].
+/// The determinants of a stack of matrices [count, m, m]. For larger matrices, whose programs of numbers
+/// would record gigabytes.
 Tensor by_tensors(const Tensor& a) {
   const std::int64_t count = a.shape()[0], m = a.shape()[1];
   if (m == 1) return td::reshape(a, {count});
@@ -58,8 +59,8 @@ Tensor by_tensors(const Tensor& a) {
   return td::sum(first * of_minors * signs(m), {1});
 }
 
-/// The columns that are left for all minors of n, n - 1, … `least` columns: row after row. Those of the
-/// minors of the next size are, for each row and each j, the row without its j-th.
+/// For all minors of n, n - 1, … `least` columns, the lists of their columns, one after the other. Each list
+/// leads to the lists of the next level: for each j, the list without its j-th column.
 std::vector<std::vector<int>> columns_left(int n, int least) {
   std::vector<int> left(static_cast<std::size_t>(n));
   std::iota(left.begin(), left.end(), 0);
@@ -80,15 +81,15 @@ Tensor ids(const std::vector<int>& columns) {
   return td::tensor(std::vector<std::int32_t>(columns.begin(), columns.end()));
 }
 
-/// Level by level: the minors of m columns are sums over m products of entries of one row with minors of
-/// m - 1 columns, which lie side by side.
+/// Computes the determinant level by level: a minor of m columns is a sum of m products of entries of a row
+/// with minors of m - 1 columns, which are contiguous.
 class Levels {
  public:
   Levels(int n, int least) : n_(n), least_(least) {
     for (const std::vector<int>& level : columns_left(n, least))
       left_.push_back(ids(level));
   }
-  /// From the minors of `least` columns.
+  /// Returns the determinant from the minors of `least` columns.
   Tensor operator()(const Tensor& a, Tensor minors) const {
     for (std::int64_t m = least_ + 1; m <= n_; ++m) {
       const std::int64_t row = n_ - m;
@@ -103,7 +104,7 @@ class Levels {
   Tensors left_;
 };
 
-/// Four columns, by the minors of the first two rows and of the last two.
+/// The determinant of four columns, by the minors of the first two rows and of the last two.
 constexpr auto of_four = [](auto a, auto b, auto c, auto d, auto e, auto f, auto g, auto h, auto i, auto j,
                             auto k, auto l, auto m, auto n, auto o, auto p) {
   return (a * f - b * e) * (k * p - l * o) - (a * g - c * e) * (j * p - l * n) +
@@ -111,13 +112,13 @@ constexpr auto of_four = [](auto a, auto b, auto c, auto d, auto e, auto f, auto
          (b * h - d * f) * (i * o - k * m) + (c * h - d * g) * (i * n - j * m);
 };
 
-/// A determinant of m ≥ 4 columns, from all minors of its last four rows in one map. Their entries are a
-/// product with zeros and ones, faster than by their indices.
+/// A determinant of m ≥ 4 columns, from all minors of its last four rows in one map. Their entries are
+/// selected by a product with zeros and ones, which is faster than a gather.
 auto by_blocks(int m) {
   const std::vector<int> left = columns_left(m, 4).back();
   const std::size_t count = left.size(), blocks = count / 4;
   Values chosen(static_cast<std::size_t>(m) * count);
-  for (std::size_t i = 0; i < count; ++i)   // entries of one place in their blocks lie together
+  for (std::size_t i = 0; i < count; ++i)   // entries at equal positions in their blocks are contiguous
     chosen[static_cast<std::size_t>(left[i]) * count + i % 4 * blocks + i / 4] = 1;
   return [m, levels = Levels(m, 4),
           chosen = td::tensor(chosen, {m, static_cast<std::int64_t>(count)})](const Tensor& a) {
@@ -128,8 +129,8 @@ auto by_blocks(int m) {
   };
 }
 
-/// Of larger matrices, minors of eight columns one after the other, which the gradient computes again: all
-/// blocks would not fit into the cache. Smaller ones get rows and columns of the identity.
+/// For large matrices, computes minors of eight columns one after the other, and again in the gradient, since
+/// all blocks would not fit into the cache. Small matrices are extended to four columns by the identity.
 std::function<Tensor(Inputs)> expert(int n) {
   if (n <= kWhole) {
     const int m = std::max(n, 4);

@@ -1,4 +1,4 @@
-// A determinant by its minors: expanded along the first row, down to single entries, and nothing shared.
+// A determinant by its minors: expanded along the first row, down to single entries, without sharing minors.
 #pragma once
 #include "suite.h"
 

@@ -1,5 +1,5 @@
-// Speaks GradBench's protocol: JSON messages, one a line, on standard input, and as many replies on standard
-// output, so that the suite's own harness can run tapedeck. Argument: the form that computes, "expert" by
+// Speaks GradBench's protocol, so that the suite's own harness can run tapedeck: JSON messages, one per line,
+// on standard input, and a reply to each on standard output. Argument: the form that computes, "expert" by
 // default; evals without it compute in their natural form.
 #include <chrono>
 #include <iostream>
@@ -60,7 +60,7 @@ class Driver {
   }
 
  private:
-  /// At least min_runs runs, and min_seconds in all.
+  /// Runs at least min_runs times, and for at least min_seconds in total.
   json evaluate(const json& message) const {
     const Eval& eval = eval_of(message.at("module"));
     const std::size_t function = function_of(eval, message.at("function"));

@@ -6,7 +6,7 @@
 namespace gradbench::gmm {
 namespace {
 
-/// Where the entries of Q, row by row, stand in [exp(q), l, 0].
+/// The positions of the entries of Q, row by row, in [exp(q), l, 0].
 Tensor places(int d) {
   std::vector<std::int64_t> at(static_cast<std::size_t>(d * d), d + d * (d - 1) / 2);
   int next = d;
@@ -34,7 +34,7 @@ struct Constants {
   Tensor places, x;
 };
 
-/// The sum over all points, from Q and the logarithm of each density [n, k], plus the prior.
+/// The objective from exp(q) and the logarithms of the densities, [n, k].
 Tensor posterior(const Constants& c, Inputs x, const Tensor& exp_q, const Tensor& log_densities) {
   const Tensor &alpha = x[0], &q = x[2], &l = x[3];
   const Tensor squares = td::sum(td::square(exp_q)) + td::sum(td::square(l));
@@ -58,7 +58,7 @@ auto natural(const Input& in) {
 }
 
 /// ‖Q (x - μ)‖² = xᵀ S x - 2 xᵀ S μ + μᵀ S μ with S = Qᵀ Q is linear in the features x xᵀ (its upper half), x
-/// and 1 of a point, which are data: one product of matrices.
+/// and 1 of a point. Features are data, so all distances are one matrix product.
 struct Features {
   explicit Features(const Input& in) {
     const auto n = static_cast<std::size_t>(in.n), d = static_cast<std::size_t>(in.d);

@@ -1,5 +1,5 @@
 // The logarithm of the posterior density of a Gaussian mixture with a Wishart prior. The inverse covariances
-// are Qᵀ Q; the lower triangular Q has exp(q) on its diagonal and below that l, column by column.
+// are Qᵀ Q; the lower triangular Q has exp(q) on its diagonal and l below it, column by column.
 #pragma once
 #include <cmath>
 #include <numbers>
@@ -18,7 +18,7 @@ struct Input {
 Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
-/// What does not depend on the parameters.
+/// The terms that do not depend on the parameters.
 inline double constant(const Input& in) {
   const double df = in.d + in.m + 1, d = in.d;
   double log_gamma = 0.25 * d * (d - 1) * std::log(std::numbers::pi);
@@ -54,7 +54,7 @@ template <class T> static T distance(int d, const double* x, const T* mu, const 
   return sum;
 }
 
-/// x: alpha, mu, q, l.
+/// The parameters, from alpha on, are contiguous: alpha, mu, q, l.
 template <class T> static T objective(const Input& in, const T* alpha) {
   using std::exp;
   const int d = in.d, k = in.k;

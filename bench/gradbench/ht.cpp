@@ -10,7 +10,7 @@
 namespace gradbench::ht {
 namespace {
 
-/// The hand, and a pose by ops: the transforms of all bones, [bones, 3, 4].
+/// The hand, and its pose computed by ops: the transforms of all bones, [bones, 3, 4].
 class Hand {
  public:
   explicit Hand(const Input& in)
@@ -21,7 +21,7 @@ class Hand {
     std::vector<std::int64_t> x, z;
     for (int b = 0; b < in.bones; ++b) {
       const Turns t = turns(b);
-      x.push_back(t.x < 0 ? kPose : t.x);   // behind theta stands a 0
+      x.push_back(t.x < 0 ? kPose : t.x);   // a 0 follows theta
       z.push_back(t.z < 0 ? kPose : t.z);
     }
     x_ = td::tensor(x), z_ = td::tensor(z);
@@ -31,7 +31,7 @@ class Hand {
     const Tensor all = td::matmul(absolute(theta), inverses_);
     return td::slice(all, {0, 0, 0}, {all.shape()[0], 3, 4});
   }
-  /// From each bone's own system, [bones, 4, 4].
+  /// The transforms from each bone's own coordinates, [bones, 4, 4].
   Tensor absolute(const Tensor& theta) const {
     const Tensor angles = td::concat({theta, td::zeros({1}, td::DType::f64)}, 0);
     const Tensor x = td::gather(angles, x_), z = td::gather(angles, z_);
@@ -49,7 +49,7 @@ class Hand {
     return td::stack(absolute);
   }
 
-  /// The rotation of the whole hand, [3, 3], after mirroring.
+  /// Mirroring, then the rotation of the whole hand, [3, 3].
   Tensor rotation(const Tensor& theta) const {
     const Tensor r = td::slice(theta, {0}, {3}), angle = td::euclidean_norm(r), axis = r / angle;
     const Tensors a = td::unstack(axis);
@@ -66,7 +66,7 @@ class Hand {
   Tensor relatives_, inverses_, x_, z_;
 };
 
-/// The corners of the points' triangles, three lists of vertices.
+/// The corners of the triangles that points are on: three lists of vertices.
 Tensors corners(const Input& in) {
   Tensors all;
   for (int which = 0; which < 3; ++which) {
@@ -90,14 +90,14 @@ struct Data {
   Tensors corners;
 };
 
-/// Each point from its corners: [points, …] each.
+/// The points from their corners, [points, 3] each, and places, [points, 2].
 Tensor place_on(const Tensors& corners, const Tensor& places) {
   const Tensor u = td::slice(places, {0, 0}, {places.shape()[0], 1}),
                v = td::slice(places, {0, 1}, {places.shape()[0], 1});
   return u * corners[0] + v * corners[1] + (1 - u - v) * corners[2];
 }
 
-/// All vertices, each moved by its bones.
+/// The positions of all vertices, moved by their bones.
 Tensor vertices(const Data& d, const Tensor& theta) {
   const Tensor skinned = td::einsum("vb,vj,bij->vi", {d.weights, d.positions, d.hand.transforms(theta)});
   return td::matmul(skinned, d.hand.rotation(theta), {.transpose_b = true}) + td::slice(theta, {3}, {3});
@@ -112,7 +112,7 @@ Tensor natural_error(const Data& d, const Tensor& theta, const Tensor& places) {
 auto natural(const Data& d) {
   return [d](Inputs x) { return natural_error(d, x[0], x[1]); };
 }
-/// [points, 3, 28]: a point depends on its own place only.
+/// [points, 3, 28]: a point depends on its own place, not on others.
 auto natural_jacobian(const Data& d) {
   return [d](Inputs x) {
     const Tensor own =
@@ -123,8 +123,9 @@ auto natural_jacobian(const Data& d) {
   };
 }
 
-/// Vertices are linear in the transforms: a product with a matrix that has weight times position in the
-/// bone's system, and 1 for the hand's shift, and only the rows of the vertices that points need.
+/// Vertices are linear in the transforms: their product with a matrix of weights times positions in the
+/// bones' coordinates, and of 1 for the hand's shift. The matrix has rows only for the vertices that points
+/// need.
 struct Skin {
   explicit Skin(const Input& in) : hand(in), points(td::tensor(in.points, {in.count(), 3})) {
     std::vector<int> used;
@@ -174,15 +175,14 @@ auto expert(const Skin& s) {
   return
       [s](Inputs x) { return s.points - place_on(s.corners_of(td::matmul(s.matrix, s.pose(x[0]))), x[1]); };
 }
-/// Differentiates the pose; the rest is linear in it. Vertices have rows as the Jacobian has: of each of
-/// three coordinates its value, twice, and its slopes. Points are combined as many at a time as stay in the
-/// cache.
+/// Differentiates the pose; the rest is linear in it. Vertices have rows like the Jacobian's: the value of a
+/// coordinate, twice, then its derivatives. Processes blocks of points that stay in the cache.
 auto expert_jacobian(const Skin& s) {
   constexpr std::int64_t kRows = 256;
   Values column;
   for (int i = 0; i < 3 * kColumns; ++i)
     column.push_back(i % kColumns);
-  std::vector<Tensors> blocks;   // of corners
+  std::vector<Tensors> blocks;   // the corners of each block of points
   for (std::int64_t first = 0; first < s.points.shape()[0]; first += kRows) {
     blocks.emplace_back();
     for (const Tensor& corner : s.corners)
@@ -213,9 +213,9 @@ auto expert_jacobian(const Skin& s) {
   };
 }
 
-constexpr int kBones = 22;   // the wrist, four of each finger, and the forearm
+constexpr int kBones = 22;   // the wrist, four in each finger, and the forearm
 
-/// A turn and a shift of a hand's size, as [4, 4].
+/// A rotation and a shift of up to `shift`, as [4, 4].
 Values random_transform(Random& random, double shift) {
   const Values r = random.uniforms(3, 0.1, 1);
   const std::array<double, 9> turn = rotation_about(r.data());

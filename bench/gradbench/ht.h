@@ -1,6 +1,6 @@
-// Hand tracking: how far points on the triangles of a hand, posed by 26 angles and shifts, are from where
-// they were measured. Each vertex moves with the bones of its weights. The Jacobian has a dense part for the
-// pose and two entries a row for the point's own place in its triangle.
+// Hand tracking: the differences between measured points and points on the triangles of a hand, which 26
+// angles and shifts (theta) pose. Each vertex moves with the bones according to its weights. The Jacobian has
+// a dense part for the pose, and two entries per row for the point's own position in its triangle.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,11 +11,11 @@
 
 namespace gradbench::ht {
 
-inline constexpr int kPose = 26, kFingers = 5, kColumns = 2 + kPose;   // the own place first
+inline constexpr int kPose = 26, kFingers = 5, kColumns = 2 + kPose;   // the own position, then theta
 struct Input {
   int bones;
-  std::vector<int> parents;     // of each bone an earlier one, or -1
-  Values relatives, inverses;   // [bones, 4, 4]: to the parent's system, and from the hand's at rest
+  std::vector<int> parents;     // an earlier bone for each bone, or -1
+  Values relatives, inverses;   // [bones, 4, 4]: to the parent's coordinates, and from the hand's at rest
   Values positions, weights;    // [vertices, 4] with a 1 at the end, [vertices, bones]
   std::vector<int> triangles;   // [triangles, 3]
   bool mirrored;
@@ -31,8 +31,8 @@ struct Input {
 Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
-/// The entry of theta by which a bone turns about x and about z; -1: it does not. Of theta, three are the
-/// rotation of the hand, three its place, and four turn three bones of each finger.
+/// The entries of theta by which a bone turns about x and about z; -1: none. In theta, three entries rotate
+/// the hand, three shift it, and four turn three bones of each finger.
 struct Turns {
   int x, z;
 };
@@ -70,7 +70,7 @@ inline Affine<double> affine(const Values& all, std::size_t which) {
   return a;
 }
 
-/// x: theta, then places. Vertex by vertex, with all bones.
+/// x: theta, then places. Computed vertex by vertex, with all bones.
 template <class T> static void objective(const Input& in, const T* x, T* error) {
   using std::cos, std::sin;
   const auto bones = static_cast<std::size_t>(in.bones);

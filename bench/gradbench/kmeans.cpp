@@ -6,7 +6,7 @@
 namespace gradbench::kmeans {
 namespace {
 
-/// The gradient over the Hessian's diagonal, which is its product with a vector of ones.
+/// The gradient divided by the Hessian's diagonal, which is the Hessian's product with a vector of ones.
 template <class F> auto newton_step(F f) {
   return [f](Inputs x) {
     const Tensor gradient = td::grad(f, x[0]).dense();
@@ -26,7 +26,8 @@ auto natural(const Input& in) {
   };
 }
 
-/// Which centroid is closest has no derivative. Products of as many points at a time as stay in the cache.
+/// The indices of the closest centroids, which have no derivative. Processes blocks of points that stay in
+/// the cache.
 Tensor closest(const Tensors& blocks, const Tensor& centroids) {
   const td::StopRecording stop;
   const Tensor half_squares = 0.5 * td::sum(td::square(centroids), {1});
@@ -68,7 +69,7 @@ Size size(int k, int n, int d) {
             Random random;
             Values points = random.uniforms(static_cast<std::size_t>(n * d));
             Values centroids(points.end() - k * d,
-                             points.end());   // near one, so that none is without points
+                             points.end());   // near a point, so that no centroid is without points
             for (double& c : centroids)
               c += 0.01 * random.uniforms(1)[0];
             return forms(std::make_shared<Input>(Input{k, n, d, std::move(points), std::move(centroids)}));

@@ -1,5 +1,5 @@
-// Clusters: the sum over all points of the squared distance to the closest centroid, and a step of Newton's
-// method, whose Hessian is diagonal.
+// k-means: the sum over all points of the squared distance to the closest centroid, and a step of Newton's
+// method. The Hessian is diagonal.
 #pragma once
 #include "suite.h"
 

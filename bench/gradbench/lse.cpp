@@ -8,7 +8,7 @@ namespace {
 
 Tensor natural(Inputs x) { return td::logsumexp(x[0]); }
 
-/// As a replayed function, whose gradient reuses the exponentials.
+/// Written for a compiled function, whose gradient reuses the exponentials.
 Tensor expert(Inputs x) {
   const Tensor most = td::stop_gradient(td::max(x[0]));
   return td::log(td::sum(td::exp(x[0] - most))) + most;

@@ -20,12 +20,12 @@ struct Data {
       state.push_back({rows[l], rows[l + 1]});
   }
   int layers, bits;
-  std::vector<std::array<Tensor, 2>> state;   // output and cell of each layer, before the first character
+  std::vector<std::array<Tensor, 2>> state;   // each layer's output and cell before the first character
   Tensor now, next;
 };
 
-/// A layer after the other, each a recurrence over all characters: from outputs of the last layer to the
-/// predictions [steps, bits].
+/// Computes one layer after the other, each as a recurrence over all characters; then the predictions,
+/// [steps, bits], from the outputs of the last layer.
 auto natural(const Input& in) {
   return [d = Data(in)](Inputs x) {
     const Tensors w = td::unstack(td::reshape(x[0], {8 * d.layers, d.bits}));
@@ -51,7 +51,7 @@ auto natural(const Input& in) {
 
 Size size(int layers, int count) {
   return {std::to_string(layers) + "·" + std::to_string(count), [=] {
-            constexpr int bits = 14;   // of the suite's text
+            constexpr int bits = 14;   // as in the suite's text
             Random random;
             Input in{.layers = layers,
                      .count = count,

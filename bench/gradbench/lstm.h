@@ -8,10 +8,10 @@
 namespace gradbench::lstm {
 
 struct Input {
-  int layers, count, bits;   // of layers, characters, and bits of a character
-  Values main;       // [2 layers, 4 bits]: of each layer the weights, then the biases of its four gates
+  int layers, count, bits;   // numbers of layers, of characters, and of bits per character
+  Values main;       // [2 layers, 4 bits]: for each layer the weights, then the biases of its four gates
   Values extra;      // [3, bits]: weights of the input, weights and biases of the output
-  Values state;      // [2 layers, bits]: of each layer the output and the cell before the first character
+  Values state;      // [2 layers, bits]: for each layer the output and the cell before the first character
   Values sequence;   // [count, bits]
 };
 Forms forms(const std::shared_ptr<const Input>& in);
@@ -21,7 +21,8 @@ template <class T> static T sigmoid(const T& x) {
   using std::exp;
   return 1 / (1 + exp(-x));
 }
-/// One layer: `x` in, `h` out. w: weights of the gates, then biases: forget, in, out, change.
+/// One layer, from input x to output h. w: the weights of the gates forget, in, out and change, then the
+/// biases.
 template <class T> static void cell(std::size_t b, const T* w, const T* x, T* h, T* c) {
   using std::tanh;
   const T* bias = w + 4 * b;

@@ -131,8 +131,8 @@ Question read_lstm(const json& in) {
   return question(std::move(x), number_or_list);
 }
 
-/// One camera, point, weight and feature, repeated. The output repeats, too: what the first observation has,
-/// and the last weight's entry.
+/// The input is one camera, point, weight and feature, repeated. The output repeats, too: it has the entries
+/// of the first observation and of the last weight.
 Question read_ba(const json& in) {
   const int n = in.at("n").get<int>(), m = in.at("m").get<int>(), p = in.at("p").get<int>();
   const auto repeated = [](const Values& one, int times) {

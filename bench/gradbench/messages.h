@@ -6,14 +6,14 @@
 
 namespace gradbench {
 
-/// What an evaluate message asks.
+/// The request of an evaluate message.
 struct Question {
   Forms forms;
   std::function<nlohmann::json(std::size_t function, const Values& result)> output;
 };
 
-/// Throws nlohmann::json::exception where the input lacks something, std::invalid_argument for another eval's
-/// name, or sizes that do not fit together.
+/// Throws nlohmann::json::exception if the input is incomplete, and std::invalid_argument for an unknown eval
+/// or inconsistent sizes.
 Question read(const std::string& eval, const nlohmann::json& input);
 
 }   // namespace gradbench

@@ -1,11 +1,11 @@
-// What particle and saddle share: a function for each pair of modes of differentiation, outer and inner.
+// Shared by particle and saddle: a function for each pair of modes of differentiation, outer and inner.
 #pragma once
 #include "../scalar_programs.h"
 #include "suite.h"
 
 namespace gradbench {
 
-/// run<outer, inner>(out) in the order of the evals' functions: rr, ff, fr, rf.
+/// The form that calls run<outer, inner>(out), in the order of the evals' functions: rr, ff, fr, rf.
 template <class F> Form in_modes(std::string name, F run) {
   using programs::Mode;
   constexpr Mode r = Mode::reverse, f = Mode::forward;

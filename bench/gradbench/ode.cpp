@@ -16,7 +16,7 @@ template <class F> auto last_gradient(F solve) {
   };
 }
 
-/// Each stage: the slope, and the point of the next one.
+/// Each stage computes the slope, and the point of the next stage.
 auto natural(int s) {
   return [s](Inputs in) {
     const Tensor& x = in[0];
@@ -42,8 +42,8 @@ auto natural(int s) {
   };
 }
 
-/// The four stages of a step in one pass: the system is linear, so that they are the first five terms of a
-/// series. In front stand four elements whose x is 0, and which stay: 0, 0, 0 and 1.
+/// Computes the four stages of a step in one pass: the system is linear, so they are the first five terms of
+/// a series. Four constant elements precede y, 0, 0, 0 and 1, with zeros in x.
 auto expert(int s) {
   return [s](Inputs in) {
     const Tensor before = td::zeros({4}, td::DType::f64), x = td::concat({before, in[0]}, 0);
@@ -58,7 +58,7 @@ auto expert(int s) {
     return td::slice(y, {4}, {in[0].size()});
   };
 }
-/// The last y depends on the four x before it for each step, no further.
+/// In each step, y depends on the four x before it, so the last y depends on 4 s + 1 elements of x.
 auto expert_gradient(int s) {
   return last_gradient([s, solve = expert(s)](Inputs in) {
     const std::int64_t n = in[0].size(), reached = std::min<std::int64_t>(n, 4 * s + 1);

@@ -1,5 +1,5 @@
-// Runge-Kutta's method of order 4 in s steps from 0 to 2 for y_0' = x_0, y_i' = x_i y_(i-1), y(0) = 0. The
-// gradient is that of the last y.
+// The Runge–Kutta method of order 4 in s steps from 0 to 2 for y_0' = x_0, y_i' = x_i y_(i-1), y(0) = 0; and
+// the gradient of the last y.
 #pragma once
 #include "suite.h"
 

@@ -1,4 +1,4 @@
-// Seeded numbers, the same with every compiler and standard library.
+// Seeded random numbers, equal with every compiler and standard library.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The saddle point of |a|² - |b|², a, b in the plane: the minimum over a of the maximum over b, both found by
-// gradient descent. In the names of the functions the first letter is the mode of the outer gradient, the
-// second that of the inner one.
+// gradient descent. In the names of the functions, the first letter is the mode of the outer gradient, the
+// second the mode of the inner gradient.
 #pragma once
 #include <array>
 

@@ -41,18 +41,18 @@ template <class F> Work tensor_work(F f, Tensors x) {
   using Result = decltype(f(x));
   auto result = std::make_shared<Result>();
   const auto run = [f = std::move(f), x = std::move(x), result] {
-    *result = Result();   // first, so that its memory serves again
+    *result = Result();   // first, so that its memory is reused
     *result = f(x);
   };
   return {run, [result] { return flat(*result); }};
 }
 
-/// The functions f… of x as they stand.
+/// The functions f… of x, run eagerly.
 template <class... F> Form eager(std::string name, Tensors x, F... f) {
   return {std::move(name), [=] { return std::vector<Work>{tensor_work(f, x)...}; }};
 }
 
-/// The same as compiled functions, which are replayed.
+/// The functions f… of x, compiled and replayed.
 template <class F> Work recorded_work(F f, const Tensors& x) {
   Work w = tensor_work(td::compile(std::move(f)), x);
   w.run();   // records

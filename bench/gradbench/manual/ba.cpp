@@ -37,7 +37,7 @@ struct Rotation {
   Matrix rotation, columns;
 };
 
-/// Two rows of 15 entries.
+/// Computes the two rows of 15 entries.
 void rows(const Rotation& r, const double* camera, const double* point, double weight, const double* feature,
           double* out) {
   const Vector from = {point[0] - camera[3], point[1] - camera[4], point[2] - camera[5]};
@@ -82,7 +82,7 @@ void jacobian(const ba::Input& in, Values& out) {
   const auto p = static_cast<std::size_t>(in.p);
   constexpr std::size_t entries = 2 * ba::kColumns;
   out.resize((entries + 1) * p);
-  std::vector<Rotation> rotations;   // of each camera, once
+  std::vector<Rotation> rotations;   // by camera
   for (int c = 0; c < in.n && !kSuite; ++c)
     rotations.emplace_back(&in.cameras[static_cast<std::size_t>(c * ba::kCamera)]);
   for (std::size_t i = 0; i < p; ++i) {

@@ -8,8 +8,8 @@
 namespace gradbench::GRADBENCH_KIND {
 namespace {
 
-/// Adds `weight` times its derivative to `da` and returns the minor of m columns of the rows from `a` on.
-/// Both in one walk: on the way down the products of entries are known, on the way up the minors.
+/// Returns the minor of m columns of the rows from `a` on, and adds `weight` times its derivative to `da`.
+/// One recursion computes both: products of entries on the way down, minors on the way up.
 template <int m> double expand(const double* __restrict__ a, double* __restrict__ da, int n,
                                const std::array<int, m>& columns, double weight) {
   if constexpr (m == 1) {
@@ -32,7 +32,7 @@ template <int m> double expand(const double* __restrict__ a, double* __restrict_
   }
 }
 
-/// A 4 by 4 block, copied, so that all of its places are known when it is compiled.
+/// A 4 × 4 block, copied, so that the compiler knows all indices.
 template <> double expand<4>(const double* __restrict__ a, double* __restrict__ da, int n,
                              const std::array<int, 4>& columns, double weight) {
   double x[4][4], dx[4][4];
@@ -56,7 +56,7 @@ template <> double expand<4>(const double* __restrict__ a, double* __restrict__ 
   return value;
 }
 
-/// The value alone.
+/// The minor without its derivative.
 template <int m> double minor_of(const double* a, int n, const std::array<int, m>& columns) {
   if constexpr (m == 1) {
     return a[columns[0]];
@@ -75,7 +75,7 @@ template <int m> double minor_of(const double* a, int n, const std::array<int, m
 }
 
 constexpr int kMost = 12;
-/// Calls f with the numbers 0 … n - 1 as an array, which has its size in its type.
+/// Calls f with the numbers 0 … n - 1 as a std::array of n numbers.
 template <int m = 1, class F> void with_columns(int n, const F& f) {
   if constexpr (m > kMost) {
     throw std::invalid_argument("det: more than 12 columns");
@@ -100,7 +100,7 @@ void gradient(const det::Input& in, Values& out) {
   });
 }
 
-/// Each entry of the gradient by its own cofactor.
+/// Computes each entry of the gradient as its cofactor.
 void gradient_as_suite(const det::Input& in, Values& out) {
   const auto n = static_cast<std::size_t>(in.n);
   out.assign(in.a.size(), 1);

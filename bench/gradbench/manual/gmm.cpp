@@ -60,7 +60,7 @@ class Gmm {
  private:
   static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
-  /// Q row by row, and what a component's density has besides the distance.
+  /// Computes Q row by row, and the terms of a component's density other than the distance.
   void prepare() {
     prior_ = 0;
     const double* l = in_.l.data();
@@ -82,7 +82,7 @@ class Gmm {
     }
   }
 
-  /// x - μ, [d, points]. Beyond the last point it is 0.
+  /// Computes x - μ, [d, points]; 0 beyond the last point.
   void centre(Index first, Index c) {
     const Index count = std::min(kPoints, n_ - first);
     const double* mu = &in_.mu[size(c * d_)];
@@ -94,7 +94,8 @@ class Gmm {
     }
   }
 
-  /// The logarithms of the densities; after it, the weights of the components. Returns their sum.
+  /// Replaces the logarithms of the densities by the weights of the components. Returns the sum over points
+  /// of the logarithms of the mixture's densities.
   double densities(Index first) {
     for (Index c = 0; c < k_; ++c) {
       centre(first, c);
@@ -206,7 +207,7 @@ class Gmm {
       }
       for (Index i = 0; i <= j; ++i)
         mu[i] += q[j * d_ + i] * product;
-      for (Index i = 0; i < j; ++i)   // column i of l begins after those before it, and with the row i + 1
+      for (Index i = 0; i < j; ++i)   // column i of l follows the columns before it, and begins in row i + 1
         dl[i * d_ - i * (i + 1) / 2 + j - i - 1] = -row_[size(i)] - square * q[j * d_ + i];
       const double entry = q[j * d_ + j];
       dq[j] = weights_[size(c)] + in_.m + (-row_[size(j)] - square * entry) * entry;
@@ -220,7 +221,7 @@ class Gmm {
   Values lower_, start_, moments_, means_, weights_, log_density_, centred_, row_;
 };
 
-/// Point by point and component by component.
+/// The gradient, point by point and component by component.
 void gradient_as_suite(const gmm::Input& in, Values& out) {
   const int d = in.d, k = in.k, triangle = in.triangle();
   const auto size = [](int n) { return static_cast<std::size_t>(n); };

@@ -10,7 +10,7 @@ namespace {
 using Affine = ht::Affine<double>;
 constexpr std::size_t kPose = ht::kPose;
 
-/// A bone's transform by one entry of theta.
+/// The derivative of a bone's transform by one entry of theta.
 struct Slope {
   std::size_t theta;
   Affine transform;
@@ -83,7 +83,7 @@ class Ht {
  private:
   std::size_t points() const { return in_.triangle_of.size(); }
 
-  /// Those that points need, and of each the bones that it moves with; the suite takes all.
+  /// Chooses the vertices that points need and, for each, the bones that it moves with; for the suite, all.
   void choose_vertices() {
     std::vector<std::size_t> place(static_cast<std::size_t>(in_.vertices()), kSuite ? 0 : SIZE_MAX);
     for (std::size_t v = 0; v < place.size() && kSuite; ++v) {
@@ -113,7 +113,7 @@ class Ht {
     for (std::size_t i = 0; i < 9; ++i)
       rotation_[i] = in_.mirrored && i % 3 == 0 ? -r[i] : r[i];
     std::vector<Affine> absolute(bones_);
-    std::vector<std::vector<Slope>> by(bones_);   // the derivatives of `absolute`
+    std::vector<std::vector<Slope>> by(bones_);   // derivatives of `absolute`
     for (std::size_t b = 0; b < bones_; ++b) {
       const ht::Turns t = ht::turns(static_cast<int>(b));
       const double x = t.x < 0 ? 0 : theta[t.x], z = t.z < 0 ? 0 : theta[t.z], cx = std::cos(x),
@@ -140,7 +140,7 @@ class Ht {
     }
     if (with_slopes) rotation_slopes(theta, rotation_slopes_);
   }
-  /// A derivative of `before` times a turn: it has no shift.
+  /// `before` times a derivative of a turn, which has no shift.
   static Affine linear(Affine before, const Affine& turn) {
     for (const std::size_t i : {3, 7, 11})
       before[i] = 0;
@@ -167,7 +167,7 @@ class Ht {
       positions_[3 * v + i] = rotation_[3 * i] * skinned_[0] + rotation_[3 * i + 1] * skinned_[1] +
                               rotation_[3 * i + 2] * skinned_[2] + in_.theta[3 + i];
   }
-  /// After skin().
+  /// Precondition: skin(v) was called.
   void skin_slopes(std::size_t v) {
     double* to = &by_theta_[3 * v * kPose];
     std::fill(to, to + 3 * kPose, 0);
@@ -207,7 +207,7 @@ class Ht {
   std::vector<std::size_t> vertices_, corners_;
   std::vector<std::vector<Share>> shares_;
   std::vector<Affine> transforms_;
-  std::vector<std::vector<Slope>> slopes_;   // of each bone, after the rotation of the hand
+  std::vector<std::vector<Slope>> slopes_;   // by bone, after the rotation of the hand
   double rotation_[9], rotation_slopes_[3][9], skinned_[3];
   Values positions_, by_theta_;
 };

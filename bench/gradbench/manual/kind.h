@@ -1,5 +1,5 @@
-// The files of this folder are compiled twice: as fast as they get, and with the suite's compiler flags and
-// formulas (GRADBENCH_SUITE), which is what published figures are multiples of.
+// The files of this folder are compiled twice: for speed, and with the suite's compiler flags and formulas
+// (GRADBENCH_SUITE), to which published figures are relative.
 #pragma once
 #include "../suite.h"
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kKmeansLanes = 16;   // centroids at a time
 
-/// Centroids side by side, [d, k], and half of their squares, which are infinite for those that fill the last
-/// lanes.
+/// Centroids as columns, [d, k], and half of their squared norms, which are infinite for the padding that
+/// fills the last lanes (numbers in registers).
 class Centroids {
  public:
   explicit Centroids(const kmeans::Input& in)
@@ -30,7 +30,7 @@ class Centroids {
     }
   }
 
-  /// |c|² / 2 - p c is smallest for the closest one.
+  /// The closest centroid c, which has the smallest |c|² / 2 - p c.
   std::size_t closest(const double* point) const {
     double best[kKmeansLanes], at[kKmeansLanes] = {};
     std::fill(best, best + kKmeansLanes, 1e300);
@@ -44,7 +44,7 @@ class Centroids {
       }
     }
     std::size_t lane = 0;
-    for (std::size_t c = 1; c < kKmeansLanes; ++c)   // without branches, which could not be foreseen
+    for (std::size_t c = 1; c < kKmeansLanes; ++c)   // without branches, which would be unpredictable
       lane = best[c] < best[lane] ? c : lane;
     return static_cast<std::size_t>(at[lane]) + lane;
   }
@@ -81,7 +81,7 @@ std::size_t closest_as_suite(const kmeans::Input& in, const double* point) {
 /// Calls f(point, its closest centroid) for all points.
 template <class F> void for_points(const kmeans::Input& in, const F& f) {
   const auto d = static_cast<std::size_t>(in.d);
-  if (kSuite || in.k < 2 * static_cast<int>(kKmeansLanes)) {   // a few centroids are faster one by one
+  if (kSuite || in.k < 2 * static_cast<int>(kKmeansLanes)) {   // for few centroids, one by one is faster
     for (std::size_t p = 0; p < in.points.size(); p += d)
       f(&in.points[p], closest_as_suite(in, &in.points[p]));
   } else {

@@ -1,5 +1,5 @@
-// Sixteen numbers in registers. Where sums over an inner loop may be reordered, a compiler that sees plain
-// arrays takes numbers of one sum together, which lie apart, and not those of several sums, side by side.
+// Sixteen numbers in registers, for sixteen sums at once. If sums may be reordered, compilers vectorize loops
+// over plain arrays within one sum, whose terms are far apart, instead of across sums, which are contiguous.
 #pragma once
 
 namespace gradbench {

@@ -7,10 +7,10 @@
 namespace gradbench::GRADBENCH_KIND {
 namespace {
 
-constexpr std::size_t kLlsqLanes = 32;   // points at a time; the last ones stand beyond n and have no part
+constexpr std::size_t kLlsqLanes = 32;   // points at a time; points beyond n contribute 0
 using Lanes = double[kLlsqLanes];
 
-/// What is left of each point from `first` on.
+/// The residuals of the points from `first` on.
 void rests(const llsq::Input& in, int first, Lanes& t, Lanes& rest) {
   Lanes value = {};
   for (std::size_t p = 0; p < kLlsqLanes; ++p) {
@@ -56,7 +56,7 @@ void gradient(const llsq::Input& in, Values& out) {
       out[j] -= sums[j * width + p];
 }
 
-/// Point by point.
+/// The gradient, point by point.
 void gradient_as_suite(const llsq::Input& in, Values& out) {
   out.assign(in.x.size(), 0);
   for (int i = 0; i < in.n; ++i) {

@@ -20,7 +20,7 @@ void primal(const Values& x, Values& out) {
   out.assign(1, std::log(sum) + most);
 }
 
-/// exp(x) over the sum.
+/// exp(x) divided by the sum.
 void gradient(const Values& x, Values& out) {
   const double most = largest(x);
   double sum = 0;

@@ -5,7 +5,7 @@
 namespace gradbench::GRADBENCH_KIND {
 namespace {
 
-/// What a cell leaves for the way back: gates after their functions, the cell, its tanh and the output.
+/// The numbers that a cell saves for the backward pass: activated gates, the cell, its tanh and the output.
 enum Part : std::size_t { forget, in_gate, out_gate, change, cell, tanh_cell, output, parts };
 
 class Lstm {
@@ -29,7 +29,7 @@ class Lstm {
 
   void objective(Values& out) { out.assign(1, forward()); }
 
-  /// main, then extra.
+  /// The gradient of main, then of extra.
   void gradient(Values& out) {
     forward();
     out.assign(in_.main.size() + in_.extra.size(), 0);
@@ -110,7 +110,8 @@ class Lstm {
     }
   }
 
-  /// From the cotangents of output and cell to those of the step before and of the input.
+  /// Computes, from the cotangents of output and cell, the cotangents of the previous step's and of the
+  /// input.
   void cell_back(std::size_t step, std::size_t l, double* __restrict__ dh, double* __restrict__ dc,
                  double* __restrict__ dx, double* __restrict__ dw) {
     const double* __restrict__ w = &in_.main[8 * b_ * l], * __restrict__ x = input(step, l);

@@ -12,7 +12,7 @@ void primal(const ode::Input& in, Values& out) {
   ode::solve(in, in.x.data(), out.data());
 }
 
-/// The last y of the exact solution is the product of 2 x_i / (i + 1), which each x_i divides.
+/// The last y of the exact solution is the product of all 2 x_i / (i + 1), so its derivatives are y / x_i.
 void closed_form(const ode::Input& in, Values& out) {
   double y = 1;
   for (std::size_t i = 0; i < in.x.size(); ++i)
@@ -22,7 +22,7 @@ void closed_form(const ode::Input& in, Values& out) {
     out[i] = y / in.x[i];
 }
 
-/// The stages of all steps, and the way back through them.
+/// The stages of all steps, and the backward pass through them.
 class Loop {
  public:
   explicit Loop(const std::shared_ptr<const ode::Input>& in)
@@ -54,7 +54,7 @@ class Loop {
   }
 
  private:
-  /// Where each slope is taken: of a step the point y itself, and three others.
+  /// Computes the points at which slopes are evaluated: in each step, y itself and three others.
   void forward() {
     sums_.assign(n_, 0);
     std::fill(y_.begin(), y_.end(), 0);
@@ -74,9 +74,9 @@ class Loop {
       }
     }
   }
-  /// The slope k at a point has a cotangent from y, by `part`, and from the point of the next stage, by
-  /// `next`. That of this point is kept for the stage before, and in the sum for the y that all points start
-  /// from.
+  /// The slope k at a point has a cotangent from y, times `part`, and from the point of the next stage, times
+  /// `next`. The cotangent of this point is kept for the previous stage, and added to the sum for y, from
+  /// which all points start.
   void stage_back(const double* at, double part, double next, Values& dx) {
     const Values& x = in_->x;
     for (std::size_t i = 0; i < n_; ++i)

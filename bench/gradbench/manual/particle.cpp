@@ -6,13 +6,13 @@
 namespace gradbench::GRADBENCH_KIND {
 namespace {
 
-/// A number, and its derivative by w where the program asks for it.
+/// A number, and its derivative by w if it is requested.
 struct Path {
   double square, slope;
 };
 
-/// The force of the charge at (10, y), which moves by dy with w, on (p, q), which moves by (dp, dq); added to
-/// the acceleration a, b and its derivative.
+/// Adds the force of the charge at (10, y) on (p, q) to the acceleration, a[0] and a[1], and its derivative
+/// by w to a[2] and a[3]. The derivatives of y, p and q by w are dy, dp and dq.
 template <bool slope>
 void attract(double p, double q, double dp, double dq, double y, double dy, double (&a)[4]) {
   const double x = p - 10, z = q - y, square = x * x + z * z, cube = 1 / (square * std::sqrt(square));
@@ -25,7 +25,7 @@ void attract(double p, double q, double dp, double dq, double y, double dy, doub
   }
 }
 
-/// Where the particle crosses the axis, squared.
+/// The square of the position at which the particle crosses the axis.
 template <bool slope> Path fly(double w) {
   constexpr double dt = 0.1;
   double p = 0, q = 8, u = 0.75, v = 0, dp = 0, dq = 0, du = 0, dv = 0;

@@ -15,7 +15,7 @@ Point best(const Point& a, const Point& start) {
   return argmin([&](const Point& b) { return square(b) - square(a); }, twice, start);
 }
 
-/// The maximum over b is reached where the derivative by b is 0, so its derivative by a is that of |a|².
+/// At the maximum over b, the derivative by b is 0, so the derivative by a is the derivative of |a|².
 void search(const Point& start, Values& out) {
   const Point a = argmin([&](const Point& p) { return square(p) - square(best(p, start)); }, twice, start);
   const Point b = best(a, start);

@@ -29,10 +29,10 @@ std::vector<Work> works(const std::shared_ptr<const ode::Input>& in);
 std::vector<Work> works(const std::shared_ptr<const particle::Input>& in);
 std::vector<Work> works(const std::shared_ptr<const saddle::Input>& in);
 
-/// ode's derivative by going backward through the steps, where works() has a closed form.
+/// ode's derivative by a backward pass through the steps; works() has a closed form instead.
 std::vector<Work> backward_works(const std::shared_ptr<const ode::Input>& in);
-/// Where the closed form is the derivative of the steps: they are exact up to the fourth y, and reach no
-/// further than four y a step, beyond which the closed form is too small for a number.
+/// Whether the closed form is the derivative of the steps. They are exact up to the fourth y, and reach at
+/// most four y per step; beyond that, the closed form underflows.
 inline bool has_closed_form(const ode::Input& in) {
   return in.x.size() <= 4 || (in.x.size() >= 1000 && in.x.size() > 4 * static_cast<std::size_t>(in.s));
 }

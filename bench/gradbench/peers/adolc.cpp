@@ -1,4 +1,4 @@
-// The evals' plain functions by ADOL-C: recorded once on a tape, which is not timed. Evals whose tape would
+// The evals' plain functions by ADOL-C, recorded once on a tape, which is not timed. Evals whose tapes would
 // have more than kMost operations are left out.
 #include <adolc/adolc.h>
 
@@ -48,7 +48,7 @@ class Trace {
     to.resize(x_.size());
     hess_vec(tag_, inputs(), x_.data(), v.data(), to.data());
   }
-  /// At other inputs; to: of each output a row.
+  /// At other inputs; to: a row for each output.
   void jacobian(const double* x, double** to) { ::jacobian(tag_, outputs_, inputs(), x, to); }
   /// Products of the Jacobian with the columns of seed, [inputs, directions]; to: [outputs, directions].
   void forward(int directions, double** seed, double** to) {
@@ -147,7 +147,7 @@ std::optional<Form> of(const std::shared_ptr<const ode::Input>& in) {
               }};
 }
 
-/// One observation's tape, at the numbers of all.
+/// The input of one observation; all observations use one tape.
 Values ba_input(const ba::Input& in, int i) {
   Values x;
   const auto add = [&](const Values& from, int which, int count) {
@@ -194,7 +194,7 @@ std::optional<Form> of(const std::shared_ptr<const ba::Input>& in) {
               }};
 }
 
-/// 28 directions: the own places of all points share two of them.
+/// 28 directions, since the places of all points share two.
 std::optional<Form> of(const std::shared_ptr<const ht::Input>& in) {
   return Form{"adolc", [=] {
                 const Values x = joined({&in->theta, &in->places});

@@ -1,5 +1,5 @@
-// The evals in libtorch's ops, as tapedeck's natural forms. Without ht, whose Jacobian needs forward mode,
-// and the descents of numbers; on one thread.
+// The evals in libtorch's ops, like tapedeck's natural forms, on one thread. Without ht, whose Jacobian needs
+// forward mode, and without the descents, which are programs of numbers.
 #include <torch/torch.h>
 
 #include "../ba.h"
@@ -45,7 +45,7 @@ template <class F> Work tensor_work(F f) {
           [result] { return flat(*result); }};
 }
 
-/// f(x) without gradients, and g(x) with x that asks for them.
+/// f(x) without gradients, and g(x), in which x requires gradients.
 template <class F, class G> Form form(Tensors x, F f, G g) {
   return {"torch", [=] {
             for (const Tensor& t : x)
@@ -94,7 +94,7 @@ Tensor determinant(const Tensor& a) {
   return (a.select(1, 0) * minors * tensor(signs)).sum(1);
 }
 std::optional<Form> of(const std::shared_ptr<const det::Input>& in) {
-  if (in->n > 9) return {};   // gigabytes
+  if (in->n > 9) return {};   // would need gigabytes
   return number({tensor(in->a, {in->n, in->n})},
                 [](const Tensors& x) { return determinant(x[0].unsqueeze(0)).reshape({}); });
 }
@@ -139,7 +139,7 @@ std::optional<Form> of(const std::shared_ptr<const kmeans::Input>& in) {
 }
 
 std::optional<Form> of(const std::shared_ptr<const ode::Input>& in) {
-  if (1.0 * static_cast<double>(in->x.size()) * in->s > 2e6) return {};   // gigabytes
+  if (1.0 * static_cast<double>(in->x.size()) * in->s > 2e6) return {};   // would need gigabytes
   const int s = in->s;
   const auto solve = [s](const Tensor& x) {
     const double h = 2.0 / s;
@@ -202,7 +202,7 @@ Tensors residuals(const Tensor& rows, const Tensor& features) {
   const Tensor scale = (1 + c[9] * square + c[10] * square * square) * c[6];
   return {c[14] * (u * scale + c[7] - feature[0]), c[14] * (v * scale + c[8] - feature[1])};
 }
-/// The two rows of an observation by two passes over all.
+/// The two rows of each observation, by two backward passes over all observations.
 std::optional<Form> of(const std::shared_ptr<const ba::Input>& in) {
   std::vector<std::int64_t> camera, point;
   for (int i = 0; i < in->p; ++i) {
