@@ -1,5 +1,5 @@
 // Compares second derivatives and Jacobians with libtorch's in one process, alternately, on the same numbers.
-// Prints a line for each case: by what factor tapedeck is faster. Arguments: words; only cases whose names
+// Prints for each case the factor by which tapedeck is faster. Arguments: words; only cases whose names
 // contain one of them run (all by default).
 #include <cmath>
 #include <cstdio>

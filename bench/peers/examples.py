@@ -4,7 +4,7 @@
 usage: scripts/bench examples [name...]     all of them by default
        bench/peers/examples.py --step NAME  the median of PyTorch's seconds, as the example's --time prints its own
 
-Both take one thread, f32, the same sizes and processor time; they run in turn, and the figures are medians of three rounds.
+Both use one thread, f32 and the same sizes, and measure processor time. They run alternately; the figures are medians of three rounds.
 """
 import math
 import os
@@ -16,7 +16,7 @@ import time
 
 ROUNDS, WARM_UP, STEPS = 3, 5, 21
 BUILD = pathlib.Path(__file__).resolve().parents[2] / "build/examples"
-# What makes PyTorch fastest: as in bench/compare.cpp.
+# The settings that make PyTorch fastest, as in bench/compare.cpp.
 ALLOCATOR = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4"
 BLAS = "/usr/lib/x86_64-linux-gnu/openblas-openmp"
 

@@ -5,12 +5,12 @@
 
 An eval is a program of the suite that sends inputs, and checks each output against its derivatives by hand. The
 suite's harness connects it to a tool; this script does the same for gradbench_driver, in both of its forms, and for
-the suite's derivatives by hand. Needed are `make -C tools/manual` in CHECKOUT (with nlohmann/json.hpp as
+the suite's derivatives by hand. It needs `make -C tools/manual` in CHECKOUT (with nlohmann/json.hpp as
 cpp/json.hpp) and Debian's python3-pydantic, python3-scipy and python3-dataclasses-json, but no Rust and no
-containers. Times are means of what the tools report, in one thread.
+containers. Times are means of the times that tools report, on one thread.
 
-The host of a virtual machine may have taken free memory back, and then a tool's first touch of a gigabyte takes
-seconds instead of a twentieth of one. So memory is touched and freed again before each evaluation that needs much.
+The host of a virtual machine may have taken free memory back; then a tool's first access to a gigabyte takes seconds
+instead of a twentieth of a second. So memory is touched and freed again before each evaluation that needs much.
 """
 import argparse
 import json
@@ -23,8 +23,8 @@ import sys
 
 DRIVER = pathlib.Path(__file__).resolve().parents[2] / "build/bench/gradbench_driver"
 DERIVATIVES = ("jacobian", "gradient", "dir")   # functions of the evals
-LARGE = ("gmm", "ba", "ht", "kmeans", "det", "ode")   # whose largest sizes take more than 100 MB
-TOUCHED = 4 << 30                                     # bytes, about as much as the largest evaluation takes
+LARGE = ("gmm", "ba", "ht", "kmeans", "det", "ode")   # evals whose largest sizes need more than 100 MB
+TOUCHED = 4 << 30                                     # bytes, about as much as the largest evaluation needs
 # The sizes of docs/reference/performance/gradbench.md, as options of the evals.
 SIZES = {
     "hello": [""],
@@ -40,7 +40,7 @@ SIZES = {
     "particle": [""],
     "saddle": [""],
 }
-# python3-pydantic of Debian 12 is version 1, which calls model_validate parse_obj.
+# python3-pydantic of Debian 12 is version 1, in which model_validate has the name parse_obj.
 EVAL = """
 import runpy, sys, pydantic
 if not hasattr(pydantic.BaseModel, "model_validate"):

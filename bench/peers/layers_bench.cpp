@@ -1,6 +1,6 @@
 // Compares layers with libtorch's in one process, alternately, with the same variables: forward without a
-// tape, and forward with the gradients of the input and all variables. Prints a line for each case: by what
-// factor tapedeck is faster. Arguments: words; only cases whose names contain one of them run (all by
+// tape, and forward with the gradients of the input and all variables. Prints for each case the factor by
+// which tapedeck is faster. Arguments: words; only cases whose names contain one of them run (all by
 // default).
 #include <torch/torch.h>
 
@@ -44,8 +44,8 @@ struct Layer {
   td::Tensor x;
   std::vector<td::Variable> variables;
   Ours ours;
-  Theirs theirs;            // takes the variables as they are
-  bool is_random = false;   // or differs in other ways
+  Theirs theirs;            // uses the variables' values without conversion
+  bool is_random = false;   // or differs in other ways, so that results are not compared
 };
 
 void add(std::vector<bench::Race>& races, const Layer& l) {
@@ -150,7 +150,7 @@ Layer layer_norm(std::int64_t rows, std::int64_t width) {
           }};
 }
 
-// Of rows, where both have the channels last.
+// Batch normalization of rows, in which both libraries have the channels last.
 Layer batch_norm(std::int64_t rows, std::int64_t channels) {
   const nn::BatchNorm ours(channels);
   return {"batch_norm",
@@ -163,7 +163,7 @@ Layer batch_norm(std::int64_t rows, std::int64_t channels) {
           }};
 }
 
-// Of images, each in its own layout: the channels of the numbers differ.
+// Batch normalization of images, each library in its own layout: the channels of the numbers differ.
 Layer batch_norm_of_images(std::int64_t n, std::int64_t extent, std::int64_t channels) {
   const nn::BatchNorm ours(channels);
   return {"batch_norm, images",
@@ -219,7 +219,7 @@ Layer dropout(std::int64_t n) {
 Layer lstm(std::int64_t time, std::int64_t batch, std::int64_t inputs, std::int64_t units) {
   nn::Lstm ours(inputs, units, kKey);
   ours.forget_bias = 0;
-  // The gates stand in another order, so results differ. libtorch gets its kernel in two parts, transposed.
+  // libtorch's order of gates differs, so results differ. libtorch gets the kernel in two parts, transposed.
   return {
       "lstm",
       td::to_string(td::Shape{batch, time, inputs}) + " " + std::to_string(units),

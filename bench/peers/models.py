@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Times models of oceans by numba, numexpr and TorchScript, those that are installed, beside replays of them.
+"""Times models of oceans by numba, numexpr and TorchScript, if installed, compared with replays of them.
 
 usage: scripts/bench models [WORD…]    those with a word in their names, "model, n=cells"
 
-f64, one thread; all take turns, and the figures are medians of three rounds, from 10⁶ cells on of one. They
-compute the formulas of bench/function, and must agree with the results that its program writes.
+f64, one thread. All run alternately; the figures are medians of three rounds, or of one round from 10⁶ cells on.
+They compute the formulas of bench/function, and must agree with the results that its program writes.
 """
 import os
 import pathlib
@@ -35,18 +35,18 @@ def by_numba(model, x, **options):
 
 
 def by_free_numba(model, x):
-    """Without a check of each division, and with the freedom to order and contract operations."""
+    """Without checks of divisions, and free to reorder and contract operations."""
     return by_numba(model, x, error_model="numpy", fastmath=True)
 
 
 def by_numexpr(model, x):
     import numexpr
     numexpr.set_num_threads(1)
-    return model.text(numexpr.evaluate) if hasattr(model, "text") else None   # one formula is all that it takes
+    return model.text(numexpr.evaluate) if hasattr(model, "text") else None   # supports a single formula only
 
 
 class Torch:
-    """torch, with clip as NumPy has it."""
+    """torch, with NumPy's clip."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -89,7 +89,7 @@ def seconds_of_replays(name):
 
 
 def values(name):
-    """The model's inputs, and what it makes of them."""
+    """The model's inputs and results."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([REPLAYS, "--write", folder, name], check=True)
         return [[numpy.load(f) for f in sorted(pathlib.Path(folder).glob(f"{letter}*.npy"))] for letter in "xy"]

@@ -1,6 +1,6 @@
 // Compares ops with libtorch's in one process, alternately, on the same numbers: forward, and forward with
 // the gradient. Prints a line for each case, and the slowest ten. Times are CPU times of the thread, the
-// minimum over several rounds; a ratio above 1 says how much longer tapedeck takes. Both must give dense
+// minimum over several rounds; a ratio above 1 means that tapedeck takes longer. Both must return dense
 // tensors: a gradient of libtorch's that is only a view of dy is made contiguous. Arguments: words; only
 // cases whose names contain one of them run (all by default).
 #include <torch/torch.h>
@@ -22,7 +22,7 @@ using Theirs = std::vector<torch::Tensor>;
 
 namespace {
 
-// What an input is made of.
+// How an input is generated.
 struct Input {
   enum Kind { normal, uniform, numbers, ordered, definite, truths } kind;
   td::Shape shape;
@@ -79,9 +79,9 @@ struct Case {
   std::function<td::Tensor(const Ours&)> ours;
   std::function<torch::Tensor(const Theirs&)> theirs;
   bool differentiable = true;
-  bool images = false;   // torch takes channels first
+  bool images = false;   // torch expects channels first
   // How results and gradients compare. same_values: gradients differ in ties, or in the half of a symmetric
-  // matrix that gets them. other: random numbers, or positions in ties.
+  // matrix that receives them. other: results are random numbers, or positions in ties.
   enum Results { same, same_values, same_in_another_order, other } results = same;
 
   std::string size() const {
@@ -104,7 +104,7 @@ struct Case {
   }
 };
 
-// From channels last to channels first: images, or filters.
+// The permutation from channels last to channels first, of images or filters.
 std::vector<std::int64_t> channels_first(std::int64_t n, bool filters) {
   std::vector<std::int64_t> order = filters ? std::vector{n - 1, n - 2} : std::vector{std::int64_t{0}, n - 1};
   for (std::int64_t d = filters ? 0 : 1; static_cast<std::int64_t>(order.size()) < n; ++d)
@@ -160,7 +160,7 @@ Line run(const Case& c) {
   Line line{c.name, c.size(), {}, {}};
   const td::Tensor our_y = c.ours(x);
   torch::Tensor y;
-  // To channels last, where libtorch's result has them first.
+  // Converts a result of libtorch from channels first to channels last.
   const auto as_ours = [&](const torch::Tensor& v, const std::vector<std::int64_t>& order) {
     return order.empty() ? v : v.permute(inverse(order));
   };

@@ -1,5 +1,5 @@
 // Compares steps of optimizers with libtorch's in one process, alternately, on variables of the same sizes.
-// Prints a line for each case: by what factor tapedeck is faster. Arguments: words; only cases whose names
+// Prints for each case the factor by which tapedeck is faster. Arguments: words; only cases whose names
 // contain one of them run (all by default).
 #include <torch/all.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Sizes = std::vector<std::vector<std::int64_t>>;
 
-/// Weights and biases of a network with these widths.
+/// The sizes of the weights and biases of a network with these widths.
 Sizes network(const std::vector<std::int64_t>& widths) {
   Sizes sizes;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i)
@@ -32,7 +32,7 @@ bool near(const td::Tensor& ours, const torch::Tensor& theirs) {
   return torch::allclose(copied(ours), theirs.detach(), 1e-5, 1e-6);
 }
 
-/// Variables and their gradients on both sides.
+/// Variables and their gradients in both libraries.
 struct Network {
   explicit Network(const Sizes& sizes) {
     for (const std::vector<std::int64_t>& size : sizes) {
@@ -111,7 +111,7 @@ std::vector<bench::Race> all_cases() {
   namespace optim = torch::optim;
   const Sizes large = network({784, 800, 800, 10}), tiny = network({4, 16, 16, 3}),
               many = network(std::vector<std::int64_t>(51, 8));
-  // libtorch adds epsilon at another place in the formula, so a negligible one is used.
+  // libtorch adds epsilon at another place in the formula, so a negligible epsilon is used.
   const auto adam = [] { return td::Adam({.epsilon = 1e-12}); };
   const auto adam_too = optim::AdamOptions(1e-3).eps(1e-12);
   return {

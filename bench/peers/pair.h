@@ -18,7 +18,7 @@ inline double now() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// Microseconds a call.
+// Microseconds per call.
 struct Pair {
   double ours, theirs;
   double ratio() const { return ours / theirs; }
@@ -48,15 +48,16 @@ template <class F, class G> Pair measured(const F& ours, const G& theirs) {
   return best;
 }
 
-/// Two functions that compute the same, whether their results agree, and how they differ.
+/// Two functions that compute the same results, a check that the results agree, and a note on how they
+/// differ.
 struct Race {
   std::string name, size;
   std::function<void()> ours, theirs;
   std::function<bool()> agree;
   std::string note = {};
 };
-/// Prints a line for each pair whose name contains one of the words (for all pairs if there are no words): by
-/// what factor tapedeck is faster. Returns the exit status of main.
+/// Times the pairs whose names contain one of the words (all if no word is given). Prints for each the factor
+/// by which tapedeck is faster. Returns the exit status of main.
 inline int run(const std::vector<Race>& races, const std::vector<std::string_view>& words) {
   const char* row = "%-28s %12s %12s %12s %8s%s\n";
   std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times", "");

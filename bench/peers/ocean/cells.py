@@ -1,4 +1,4 @@
-"""Fields of cells, as bench/function/ocean.h lays them out: an axis on which a field does not depend has an extent of 1, and the
+"""Fields of cells, with the layout of bench/function/ocean.h: an axis on which a field does not depend has extent 1, and the
 others have a margin of neighbours on both sides."""
 
 Z, X, Y = 0, 1, 2
@@ -14,7 +14,7 @@ def beside(cell, axis, n):
 
 
 class Cells:
-    """Of fields as arrays, at all cells at once."""
+    """Fields at all cells at once, as arrays."""
 
     def __init__(self, fields, full, margin):
         """The field number `full` depends on all axes."""
@@ -22,7 +22,7 @@ class Cells:
         self.extents = [n - 2 * margin for n in fields[full].shape]
 
     def __call__(self, field, cell=HERE):
-        """A field at the cells that lie `cell` from each cell."""
+        """A field at offset `cell` from each cell."""
         array = self.fields[field]
         return array[tuple(slice(None) if array.shape[a] == 1 else slice(self.margin + cell[a], self.margin + cell[a] + self.extents[a])
                            for a in range(3))]

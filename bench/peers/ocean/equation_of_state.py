@@ -34,7 +34,7 @@ def density(s, t, p, root):
 
 
 class Text:
-    """What a formula is, as text."""
+    """A formula as text, built by operators."""
 
     def __init__(self, text):
         self.text = text

@@ -6,9 +6,9 @@ from ocean.cells import HERE, X, Y, Z, Cells, along, beside
 NAME = "isoneutral mixing"
 MARGIN = 1
 
-# Inputs; MASK_AT (of faces), SIZE and DISTANCE are followed by those along x and y.
+# Indices of inputs. MASK_AT (of faces), SIZE and DISTANCE are the first of three each, along z, x and y.
 TEMPERATURE, SALINITY, DIFFUSIVITY, MASK, MASK_AT, DEPTH, SIZE, DISTANCE, COSINE, COSINE_OF_FACE = 0, 1, 2, 3, 4, 7, 8, 11, 14, 15
-# What follows for each cell, and the gradients of temperature and of salinity along z, x and y.
+# Derived fields: expansion and contraction of each cell, and the gradients of temperature and of salinity along z, x and y.
 EXPANSION, CONTRACTION, GRADIENT = 16, 17, 18
 
 
@@ -17,7 +17,7 @@ def expansion_of(temperature, mask, depth):
 
 
 def part(array, axis, first):
-    """All of an array, but for its last or its first plane across an axis."""
+    """An array without its last or its first plane across an axis."""
     if array.shape[axis] == 1:
         return array
     return array[(slice(None),) * axis + (slice(first, array.shape[axis] - 1 + first),)]
@@ -35,7 +35,7 @@ def with_derived(x):
 
 
 def arrays(library, x):
-    """By `library`, which is numpy or torch."""
+    """Computed by `library`, which is numpy or torch."""
     c = Cells(with_derived(x), MASK, MARGIN)
     results = []
 
@@ -118,7 +118,7 @@ def loop(compiled):
         for i in range(y.shape[1]):
             for j in range(y.shape[2]):
                 for k in range(y.shape[3]):
-                    a, b, c = i + 1, j + 1, k + 1   # behind the margin
+                    a, b, c = i + 1, j + 1, k + 1   # after the margin
                     result = 0
                     for axis in range(1, 3):
                         p, q = (1, 0) if axis == 1 else (0, 1)

@@ -6,14 +6,14 @@ from ocean.cells import HERE, X, Y, Z, Cells, along, beside
 NAME = "turbulent kinetic energy"
 MARGIN = 2
 
-# Inputs; VELOCITY, MASK_AT (of faces), SIZE and DISTANCE are followed by those along x and y.
+# Indices of inputs. VELOCITY, MASK_AT (of faces), SIZE and DISTANCE are the first of three each, along z, x and y.
 ENERGY, MASK, VELOCITY, MASK_AT, VISCOSITY, MIXING_LENGTH, FORCING, TENDENCY, LEFT_AS_IS, BOTTOM = 0, 1, 2, 5, 8, 9, 10, 11, 12, 13
 OF_SURFACE, LEVEL, IS_TOP, IS_MIXED, SIZE, DISTANCE, COSINE, COSINE_OF_FACE = 14, 15, 16, 17, 18, 21, 24, 25
 DISSIPATION, MIXING, AHEAD = 0.7, 2000, 0.1
 
 
 def arrays(library, x):
-    """By `library`, which is numpy or torch."""
+    """Computed by `library`, which is numpy or torch."""
     c = Cells(x, ENERGY, MARGIN)
     where = library.where
     zero, one, tiny = (library.full_like(x[LEVEL][:1], v) for v in (0.0, 1.0, 1e-20))
@@ -79,7 +79,7 @@ def loop(compiled):
 
     @compiled
     def carried(speed, length, e0, e1, e2, e3, m0, m1, m2, m3):
-        """Between the second and the third of four cells."""
+        """The flow between the second and the third of four cells."""
         rise0, here, rise2 = (e1 - e0) * (m0 * m1), (e2 - e1) * (m1 * m2), (e3 - e2) * (m2 * m3)
         r = (rise0 if speed >= 0 else rise2) / (here if abs(here) >= 1e-20 else 1e-20)
         share = max(max(min(2 * r, 1.0), min(r, 2.0)), 0.0)
