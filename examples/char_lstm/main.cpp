@@ -1,6 +1,5 @@
 // An LSTM that writes text, character by character, trained to predict the next character of this
-// repository's guides. Its state is all that it keeps of what came before, so it goes on as long as one
-// likes.
+// repository's guides. It remembers earlier characters only by its state, so the text can be of any length.
 #include <numbers>
 
 #include <fmt/format.h>
@@ -25,7 +24,7 @@ struct Network {
   nn::Lstm lstm{kWidth, kUnits, key.split(1)};
   nn::Dense head{kUnits, characters, key.split(2)};
 
-  /// Logits of the next characters of ids [batch, time]. Goes on from the state, and changes it.
+  /// Logits of the next characters of ids [batch, time]. Continues from the state, and updates it.
   td::Tensor operator()(const td::Tensor& ids, td::LstmState& state) const {
     const nn::LstmSequence y = lstm(table(ids), {}, state);
     state = y.state;
@@ -37,13 +36,13 @@ struct Network {
   }
 };
 
-/// Mean bits of the characters of [rows, length + 1], each after those before it.
+/// Mean bits of the characters of [rows, length + 1], each given the previous ones.
 td::Tensor bits(const Network& network, const td::Tensor& rows) {
   const td::Tensor before = rows[{{}, {{}, -1}}], next = rows[{{}, {1, {}}}];
   return td::mean(td::sparse_softmax_cross_entropy(next, network(before))) / std::numbers::ln2;
 }
 
-/// Goes on with a text for some characters.
+/// Continues a text by `more` characters.
 std::string sample(const Network& network, const Text& text, const std::string& start, int more,
                    td::random::Key key) {
   td::LstmState state;

@@ -1,6 +1,6 @@
 // A transformer that writes text, character by character: a decoder with causal attention, trained to predict
-// the next character of this repository's guides. What it writes is sampled with the keys and values of
-// earlier characters kept, so that a new character costs one query, not the whole text again.
+// the next character of this repository's guides. Sampling keeps the keys and values of earlier characters,
+// so that a new character costs one query, not a pass over the whole text.
 #include <numbers>
 
 #include <fmt/format.h>
@@ -39,7 +39,8 @@ struct Transformer {
   nn::LayerNorm norm{kWidth};
   nn::Dense head{kWidth, characters, key.split(4)};
 
-  /// Logits of the next characters. `caches`, one of each block, hold what came before the first of these.
+  /// Logits of the next characters. `caches`, one for each block, hold the characters before ids; ids are
+  /// added.
   td::Tensor operator()(const td::Tensor& ids, std::vector<nn::AttentionCache>* caches = nullptr) const {
     const std::int64_t begin = caches ? caches->front().length() : 0;
     td::Tensor x = table(ids) + places(begin + td::arange(ids.shape()[1]));
@@ -49,13 +50,13 @@ struct Transformer {
   }
 };
 
-/// Mean bits of the characters of [rows, length + 1], each after those before it.
+/// Mean bits of the characters of [rows, length + 1], each given the previous ones.
 td::Tensor bits(const Transformer& network, const td::Tensor& rows) {
   const td::Tensor before = rows[{{}, {{}, -1}}], next = rows[{{}, {1, {}}}];
   return td::mean(td::sparse_softmax_cross_entropy(next, network(before))) / std::numbers::ln2;
 }
 
-/// Goes on with a text until there are kLength characters.
+/// Continues a text up to kLength characters.
 std::string sample(const Transformer& network, const Text& text, const std::string& start,
                    td::random::Key key) {
   std::vector<nn::AttentionCache> caches(network.blocks.size());

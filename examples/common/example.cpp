@@ -36,7 +36,7 @@ void Run::claim(const tapedeck::Agreement& agreement, const std::string& what) {
 
 bool Run::only_times(const std::function<void()>& step) const {
   if (!time) return false;
-  for (int i = 0; i < 5; ++i)   // slots are made, buffers are found
+  for (int i = 0; i < 5; ++i)   // warm-up: the first steps create slots and buffers
     step();
   std::vector<double> seconds(quick ? 5 : 21);
   for (double& s : seconds)

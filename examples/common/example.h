@@ -17,12 +17,12 @@ struct Run {
 
   /// Prints whether a claim of the example holds. If it fails, the exit status is 1.
   void claim(bool holds, const std::string& what);
-  /// The same for the agreement of a derivative with finite differences.
+  /// Prints whether a derivative agrees with finite differences. If it does not, the exit status is 1.
   void claim(const tapedeck::Agreement& agreement, const std::string& what);
   bool failed = false;
 
-  /// With --time: runs the step some times, prints the median of its seconds, and returns true. The example
-  /// then ends. Otherwise false.
+  /// With --time, runs the step repeatedly, prints its median time in seconds, and returns true: the example
+  /// then ends. Otherwise returns false.
   bool only_times(const std::function<void()>& step) const;
 };
 
@@ -31,7 +31,7 @@ struct Run {
 /// exception, 2 for an invalid option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
-/// Processor time of f in seconds. Programs print it, but claim nothing about it, since it differs from run
+/// The processor time of f in seconds. Programs print it without claims about it, since it differs from run
 /// to run.
 double cpu_seconds(const std::function<void()>& f);
 

@@ -26,7 +26,7 @@ struct Axis {
 struct Curve {
   std::vector<double> x = {}, y = {};
   std::string colour = kBlue;
-  std::string name = {};   // legend beside the title, in the curve's color
+  std::string name = {};   // legend next to the title, in the curve's color
   double width = 2;        // of the line
   bool dots = false;       // dots instead of a line
 };

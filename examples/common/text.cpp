@@ -45,7 +45,7 @@ constexpr const char* kGuides[] = {"README.md",
                                    "docs/reference/performance/half_precision.md",
                                    "docs/reference/performance/compiled_functions.md",
                                    "docs/reference/performance/gradbench.md"};
-constexpr std::size_t kBlock = 1000;   // characters; each tenth block is for tests
+constexpr std::size_t kBlock = 1000;   // characters; every tenth block is for tests
 
 std::string read(const std::string& path) {
   std::ifstream file(path);

@@ -1,4 +1,4 @@
-// The guides of this repository as a text of numbered characters.
+// The guides of this repository as a text, whose characters are numbered.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,21 +8,23 @@
 
 class Text {
  public:
-  /// Reads the guides, without what is not ASCII. A tenth of the text, in blocks, is kept for tests.
+  /// Reads the guides, and drops characters that are not ASCII. A tenth of the text, in blocks, is kept for
+  /// tests.
   Text();
 
-  /// How many different characters there are.
+  /// The number of different characters.
   std::int64_t characters() const { return static_cast<std::int64_t>(alphabet_.size()); }
   std::int64_t size() const { return static_cast<std::int64_t>(train_.size() + test_.size()); }
   std::string words(const std::vector<std::int64_t>& ids) const;
   std::vector<std::int64_t> ids(const std::string& words) const;
 
-  /// i64[rows,length], from random places of the training text, or evenly spaced ones of the test's.
+  /// i64[rows,length], from random positions in the training text, or evenly spaced positions in the test
+  /// text.
   tapedeck::Tensor train(std::int64_t rows, std::int64_t length, tapedeck::random::Key key) const;
   tapedeck::Tensor test(std::int64_t rows, std::int64_t length) const;
 
-  /// Bits that a character of the test takes by how often it is in the training text, alone or after the one
-  /// before it: what a network has to beat.
+  /// Mean bits of a character of the test text, by the frequencies of characters in the training text, alone
+  /// or given the previous character. A network has to beat these.
   double bits_alone() const;
   double bits_of_pairs() const;
 

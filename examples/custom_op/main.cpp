@@ -1,7 +1,8 @@
-// An op of one's own: log_cosh, log(cosh(x)), a loss that is smooth at 0 and straight far from it, with its
-// kernel and its derivative. The program checks the op by a sample, and its derivative, of first and second
-// order, against differences. docs/guide/adding_an_op.md explains the fields. Beside it the same by map,
-// which needs neither a kernel nor a rule, since an expression of elements is enough: docs/guide/map.md.
+// A custom op: log_cosh, log(cosh(x)), a loss that is smooth at 0 and linear far from it, with its kernel and
+// its derivative. The program checks the op by a sample, and its derivatives of first and second order
+// against finite differences. docs/guide/adding_an_op.md explains the fields. For comparison, the same
+// function by map, which needs neither a kernel nor a rule, only an expression of elements:
+// docs/guide/map.md.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -40,8 +41,7 @@ constexpr td::Op kLogCosh = {
           c.x[0].dtype() == td::DType::f32 ? fill_log_cosh<float>(c.x[0], y[0])
                                            : fill_log_cosh<double>(c.x[0], y[0]);
         },
-    // How gradients go back, and how tangents go forward. Both are made of ops, so that they can be
-    // differentiated again.
+    // The vjp and the jvp. Both are made of ops, so that they can be differentiated again.
     .rule = td::Rule::custom(
         {.x = 1},
         [](const td::Call& c, std::span<td::Gradient> dy, std::span<td::Gradient> dx) {
@@ -73,7 +73,7 @@ struct Derivatives {
 
 double distance(const td::Tensor& a, const td::Tensor& b) { return td::max(td::abs(a - b)).item(); }
 
-/// Milliseconds of value and gradient for a million elements, the least of several tries.
+/// The time of value and gradient for a million elements in milliseconds, the minimum of several runs.
 double cost(Function f) {
   const td::Tensor x = td::linspace(-3, 3, 1'000'000);
   double least = 1e9;

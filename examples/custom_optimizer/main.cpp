@@ -1,7 +1,7 @@
-// Two optimizers of one's own. AdaBelief changes the elements of a variable by rows: a loop over numbers,
-// which the library runs over pieces of variables, on several threads, and over the rows of sparse gradients.
-// Muon changes whole matrices by ops. The program fits a linear map with both, and beside them with plain
-// descent. docs/guide/optimizers.md explains the fields.
+// Two custom optimizers. AdaBelief updates the elements of a variable by a loop over numbers, which the
+// library runs over parts of variables, on several threads, and over the rows of sparse gradients. Muon
+// updates whole matrices by ops. The program fits a linear map with both and, for comparison, with plain
+// gradient descent. docs/guide/optimizers.md explains the fields.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ template <class T> void move_by_belief(const td::UpdateRow<T>& row) {
   }
 }
 
-/// Its hyperparameters, in the order of the list below.
+/// AdaBelief's hyperparameters, in the order of the list below.
 struct Belief {
   double learning_rate, beta1, beta2, epsilon;
 };
@@ -59,8 +59,8 @@ constexpr td::UpdateRule kAdaBelief = {
         },
 };
 
-// A matrix with singular values near 1 and the singular vectors of x, by five steps of an iteration of Newton
-// and Schulz.
+// A matrix with singular values near 1 and the singular vectors of x, by five steps of a Newton–Schulz
+// iteration.
 td::Tensor orthogonalised(td::Tensor x) {
   x = x / (td::euclidean_norm(x) + 1e-7);
   for (int i = 0; i < 5; ++i) {
@@ -70,8 +70,7 @@ td::Tensor orthogonalised(td::Tensor x) {
   return x;
 }
 
-// Momentum, of which a matrix takes the direction in every singular vector alike: Jordan et al., "Muon",
-// 2024.
+// Moves a matrix by its momentum, with all singular values made equal: Jordan et al., "Muon", 2024.
 struct Muon {
   double learning_rate, momentum;
 };
@@ -92,7 +91,7 @@ constexpr td::UpdateRule kMuon = {
         },
 };
 
-/// The loss of each step.
+/// The loss at each step.
 Curve fit(td::Optimizer optimizer, const char* colour) {
   const td::Tensor x = td::random::normal({256, 8}, {.seed = 1}),
                    y = td::matmul(x, td::random::normal({8, 4}, {.seed = 2}));
@@ -105,8 +104,8 @@ Curve fit(td::Optimizer optimizer, const char* colour) {
   return losses;
 }
 
-/// Two steps of AdaBelief with the gradient 1, by hand: corrected, m is 1, and s is 0.9² and then the mean of
-/// 0.9² and 0.81², of which the first one weighs 0.999 as much.
+/// Compares two steps of AdaBelief, for the gradient 1, with values by hand. After correction, m is 1; s is
+/// 0.9², then the mean of 0.9² and 0.81² with weights in the ratio 0.999 to 1.
 bool believes_as_the_paper() {
   const td::Variable x(td::tensor(0.0, td::DType::f64));
   td::Optimizer adabelief(kAdaBelief, {{"learning_rate", 1.0}});

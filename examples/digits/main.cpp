@@ -28,8 +28,8 @@ double accuracy(const td::Tensor& labels, const td::Tensor& predicted) {
   return td::mean(td::astype(td::equal(labels, predicted), td::DType::f64)).item();
 }
 
-/// The log of a network's training, if one is wanted: settings, then a line per batch, and one per epoch of
-/// the digits to be tested on.
+/// The log of a network's training, if wanted: settings, then a line for each batch, and a line for each
+/// epoch with the results on the test digits.
 class Journal {
  public:
   Journal(bool wanted, const Options& options, const Network& network, const Digits& test)
@@ -64,7 +64,7 @@ class Journal {
 };
 
 struct Training {
-  std::vector<double> losses;   // of every batch
+  std::vector<double> losses;   // by batch
   std::string tape;             // of the first step, for Graphviz
 };
 

@@ -14,13 +14,13 @@ struct Options {
                             // MPI job
   bool recorded = false;    // whether the training step is a compiled function
   std::string data;         // by default found automatically
-  std::string plot, tape;   // by default beside the program
+  std::string plot, tape;   // by default in the program's folder
   std::string weights;      // empty: not written
   std::string log;          // a folder; empty: not written
   bool help = false;
 };
 
-/// An option that does not exist, or a value that it does not take.
+/// An option that does not exist, or a value that the option does not accept.
 struct WrongOption : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

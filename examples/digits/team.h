@@ -32,5 +32,5 @@ class Team {
   std::optional<tapedeck::Ranks> ranks_;
 };
 
-/// Call on all replicas: throws if a variable of any replica is not bitwise equal to that of the first one.
+/// Call on all replicas: throws if a variable of any replica is not bitwise equal to the first replica's.
 void check_same_bits(const tapedeck::Variable& variable, tapedeck::Replica replica);

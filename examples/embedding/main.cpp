@@ -21,11 +21,11 @@ class Embedding {
 
   struct Cost {
     double seconds = 0;
-    std::int64_t bytes = 0;   // of tensors that the step has made, when the gradient is there
+    std::int64_t bytes = 0;   // of the tensors that the step has created once its gradient exists
     bool operator<(const Cost& other) const { return seconds < other.seconds; }
   };
 
-  /// A step on randomly drawn rows. Returns its cost, without that of drawing.
+  /// A step on randomly drawn rows. Returns its cost, without the cost of drawing.
   Cost step(bool sparse) {
     const td::Tensor ids = td::astype(
         td::random::uniform({kIds}, key_ = key_.split(0), 0, static_cast<double>(rows_), td::DType::f64),
@@ -89,8 +89,8 @@ void example(Run& run) {
     td::release_buffers();
   }
 
-  // A table of 10⁴ rows fits in the processor's cache, larger ones do not: that causes a difference, but not
-  // the number of rows.
+  // A table of 10⁴ rows fits into the processor's cache, larger tables do not. This makes a difference; the
+  // number of rows does not.
   const double growth = sparse.y.back() / sparse.y.front(), dense_growth = dense.y.back() / dense.y.front();
   fmt::print(
       "{:.0f} times the rows: {:.1f} times the sparse step; {:.0f} times the rows: {:.1f} times the dense "

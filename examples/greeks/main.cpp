@@ -1,6 +1,6 @@
 // Sensitivities of option prices. The Black-Scholes price is a few ops: its first and second derivatives, by
 // nested tapes, are compared with the textbook formulas. A basket of eight assets has no closed formula: it
-// is priced by Monte Carlo simulation, and one backward pass gives all its sensitivities.
+// is priced by Monte Carlo simulation, and one backward pass computes all its sensitivities.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -137,7 +137,7 @@ void simulate_basket(Run& run) {
     return basket_price(noise, p[0], p[1], p[2], p[3], p[4], p[5]);
   };
 
-  // The shortest of several alternating runs.
+  // Takes the shortest of several alternating runs.
   td::Tensor value;
   std::vector<td::Gradient> sensitivities;
   double alone = 1e9, together = 1e9;

@@ -1,7 +1,7 @@
 // A neural ODE (Chen et al. 2018): the right-hand side of a differential equation is a network, fitted to
-// noisy observations of trajectories. A gradient goes back through all stages of the Runge-Kutta steps
-// between observations, which are ordinary C++. The equation that made the data is van der Pol's; in the end
-// the network follows its limit cycle from a place that it has not seen.
+// noisy observations of trajectories. Gradients are propagated back through all stages of the Runge–Kutta
+// steps between observations, which are ordinary C++. The data come from van der Pol's equation; in the end,
+// the network follows its limit cycle from a point that is not in the data.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ struct RightHandSide {
   td::Tensor operator()(const td::Tensor& y) const { return network(y); }
 };
 
-/// [n,steps,2]: the states after each of the steps of Runge and Kutta's fourth order from y [n,2].
+/// The states after each Runge–Kutta step of order 4 from y [n,2]: [n,steps,2].
 template <class F> td::Tensor integrate(const F& f, td::Tensor y, std::int64_t steps) {
   std::vector<td::Tensor> states;
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -50,7 +50,7 @@ td::Tensor observations() {
   const td::Tensor truth = integrate(van_der_pol, start, kObservations);
   return truth + kNoise * td::random::normal(truth.shape(), {.seed = 2});
 }
-/// Pieces of kWindow + 1 observations, from random trajectories and times.
+/// Windows of kWindow + 1 observations, from random trajectories and times.
 td::Tensor windows(const td::Tensor& seen, td::random::Key key) {
   const auto draw = [&](std::int64_t below, std::uint64_t i) {
     const double end = static_cast<double>(below);

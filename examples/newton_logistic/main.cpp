@@ -1,5 +1,5 @@
-// Logistic regression by Newton's method: classifies tumors from 30 measurements. The minimizer takes the
-// loss as written here; the gradient and Hessian-vector products come from the tape.
+// Logistic regression by Newton's method: classifies tumors from 30 measurements. The minimizer calls the
+// loss as it is written here; the gradient and Hessian-vector products come from the tape.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace td = tapedeck;
 
 namespace {
 
-constexpr double kLeastLoss = 0.09959137548470548;   // of all rows, by Newton's method in NumPy
+constexpr double kLeastLoss = 0.09959137548470548;   // for all rows, by Newton's method in NumPy
 
 struct Patients {
   td::Tensor x;   // f64[n,30]

@@ -1,7 +1,7 @@
 // A physics-informed network (Raissi, Perdikaris and Karniadakis 2019): it solves Burgers' equation
-// u_t + u u_x = ν u_xx without data, by a loss that is the square of what is left of the equation at random
-// points. The loss contains derivatives by x and t, of second order too, and training differentiates it once
-// more. The solution is known, and is compared with.
+// u_t + u u_x = ν u_xx without data, by a loss that is the squared residual of the equation at random points.
+// The loss contains derivatives by x and t, up to the second order, and training differentiates it once more.
+// The result is compared with the exact solution.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -20,8 +20,8 @@ namespace {
 constexpr std::int64_t kUnits = 24, kPoints = 512, kGrid = 33;
 constexpr double kViscosity = 0.02;
 
-/// u(x, t) for x [n,1] in [-1, 1] and t [n,1] in [0, 1]. What the network is multiplied with makes it -sin πx
-/// at t = 0 and 0 at both ends, whatever its variables.
+/// u(x, t) for x [n,1] in [-1, 1] and t [n,1] in [0, 1]. By the factors of the network, u is -sin πx at t = 0
+/// and 0 at both ends, for any values of the variables.
 struct Solution {
   td::random::Key key;
   nn::Sequential network{
@@ -33,7 +33,7 @@ struct Solution {
   }
 };
 
-/// What is left of the equation: u_x and u_t in reverse mode, u_xx as the tangent of u_x in forward mode.
+/// The residual of the equation: u_x and u_t in reverse mode, u_xx as the tangent of u_x in forward mode.
 td::Tensor residual(const Solution& solution, const td::Tensor& x, const td::Tensor& t) {
   const td::ForwardAccumulator along_x(x, td::ones_like(x));
   td::GradientTape tape;
@@ -44,8 +44,8 @@ td::Tensor residual(const Solution& solution, const td::Tensor& x, const td::Ten
   return by_t + u * u_x - kViscosity * u_xx;
 }
 
-/// The solution by Cole and Hopf: a quotient of two integrals over normal distributions around x, which the
-/// rule of rectangles computes to all digits that are shown.
+/// The solution by the Cole–Hopf transformation: a quotient of two integrals over normal distributions around
+/// x, which the rectangle rule computes to all printed digits.
 double exact(double x, double t) {
   if (t == 0) return -std::sin(std::numbers::pi * x);
   constexpr int kNodes = 400;
@@ -59,10 +59,10 @@ double exact(double x, double t) {
   return above / below;
 }
 
-/// Both on a grid, time by time.
+/// The exact and the found solution on a grid, time by time.
 struct Compared {
   std::vector<double> truth = {}, found = {};
-  double error = 0;   // root of the mean square, relative to the truth's
+  double error = 0;   // root mean square, relative to the root mean square of the truth
 };
 Compared compare(const Solution& solution, std::int64_t n) {
   const td::Tensor at = td::linspace(0, 1, n), x = td::tile(2 * at - 1, {n});

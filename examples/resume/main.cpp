@@ -1,5 +1,5 @@
-// A training run that is repeatedly killed and restarted: its final state is bitwise equal to that of an
-// uninterrupted run. Everything it needs is in a checkpoint: weights, the optimizer's slots, a random key and
+// A training run that is repeatedly killed and restarted: its final state is bitwise equal to the state of an
+// uninterrupted run. A checkpoint holds all that it needs: weights, the optimizer's slots, a random key and
 // counters.
 #include <csignal>
 #include <cstdlib>
@@ -72,7 +72,7 @@ class Training {
   td::random::Key key_{.seed = 3};
   std::int64_t step_ = 0;
   td::Tensor
-      losses_;   // of all steps, for the picture; initially undefined, so that a restore may assign any shape
+      losses_;   // by step, for the picture; initially undefined, so that a restore may assign any shape
   td::Checkpoint checkpoint_;
   td::CheckpointFolder files_;
   td::DataLoader loader_{patients(), {.batch = 32, .shuffle = true, .key = {.seed = 4}}};

@@ -1,6 +1,6 @@
-// A variational autoencoder of the handwritten digits (Kingma and Welling 2014). The encoder gives each digit
-// a normal distribution over a plane, the decoder makes a digit of each point of the plane, and both are
-// trained by a sample of the bound of the likelihood. In the end the decoder draws what the plane holds.
+// A variational autoencoder for the handwritten digits (Kingma and Welling 2014). The encoder maps each digit
+// to a normal distribution over a plane, the decoder maps each point of the plane to a digit, and both are
+// trained by samples of the lower bound of the likelihood. In the end the decoder draws a grid of points.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -26,8 +26,8 @@ struct Autoencoder {
                          nn::Dense(kUnits, kInputs, key.split(4))};
 };
 
-/// The two parts of the bound, in nats of a digit: what its pixels cost, given a point that is drawn from the
-/// digit's distribution, and what the point costs.
+/// The two terms of the bound, in nats per digit: the cost of its pixels, given a point that is drawn from
+/// the digit's distribution, and the cost of the point.
 struct Cost {
   td::Tensor pixels, point;
 };
@@ -40,14 +40,14 @@ Cost cost(const Autoencoder& network, const td::Tensor& pixels, td::random::Key 
 }
 double nats(const Cost& c) { return c.pixels.item() + c.point.item(); }
 
-/// What a digit costs by how dark its pixels are on average: what the autoencoder has to beat.
+/// The cost of a digit by the mean darkness of each pixel, which the autoencoder has to beat.
 double nats_of_means(const Digits& train, const Digits& test) {
   const td::Tensor mean = td::clip(td::mean(train.pixels, {0}), 1e-3, 1 - 1e-3);
   const td::Tensor logits = td::broadcast_to(td::log(mean / (1 - mean)), test.pixels.shape());
   return td::mean(td::sum(td::sigmoid_cross_entropy(test.pixels, logits), -1)).item();
 }
 
-/// The digits of n · n points of the plane, at quantiles of the normal distribution, side by side in frames.
+/// The digits of n × n points of the plane, at quantiles of the normal distribution, as one framed image.
 td::Tensor sheet(const Autoencoder& network, std::int64_t n) {
   const td::Tensor at = td::ndtri(td::linspace(0.04, 0.96, n));
   const td::Tensor points = td::stack(
