@@ -6,7 +6,7 @@
 
 namespace tapedeck::kernels {
 
-/// An array seen as [outer, n, inner], transformed along the middle axis.
+/// An array seen as [outer, n, inner], transformed along the middle axis: in outer · inner lines.
 struct FftLines {
   std::int64_t outer, n, inner;
 };

@@ -133,8 +133,8 @@ template <class T> class MixedRadix {
     return p;
   }
 
-  // Computes the transforms of levels from `depth` on, at y + first. Transforms that do not fit into the
-  // cache are computed part by part.
+  // Computes the transforms of levels from `depth` on, at y + first. A transform that does not fit into the
+  // cache is combined from transforms that are computed one after the other.
   void run(std::size_t depth, std::int64_t first, const std::complex<T>* x, std::complex<T>* y) const {
     constexpr std::int64_t kCached = 1 << 11;
     const Level& level = levels_[depth];

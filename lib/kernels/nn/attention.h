@@ -12,9 +12,8 @@ struct Attention {
   std::int64_t batch, heads, queries, keys, depth, outputs;
   bool causal;
   double scale;
-  const bool* mask;   // null: none
-  std::array<std::int64_t, 4>
-      mask_steps;   // along batch, heads, queries and keys; 0 along axes that are repeated
+  const bool* mask;                         // null: none
+  std::array<std::int64_t, 4> mask_steps;   // strides along batch, heads, queries, keys; 0 if broadcast
 };
 
 /// Sets the mask, bool of rank 4 or less, which broadcasts to [batch, heads, queries, keys].

@@ -18,9 +18,9 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr std::int64_t kPieceBytes = 1 << 18;   // of a piece of the im2col matrix: a part of the L2 cache
-constexpr std::int64_t kPiecePositions =
-    192;                                // least rows of a piece, since BLAS repacks the filters for each
-constexpr double kConvTask = 1 << 24;   // least multiplications per thread
+// The least rows of a piece, since BLAS repacks the filters for each piece.
+constexpr std::int64_t kPiecePositions = 192;
+constexpr double kConvTask = 1 << 24;          // least multiplications per thread
 constexpr std::int64_t kConvGrain = 1 << 16;   // least elements to sum per thread
 
 // x, readable by whole vectors past its last element. Tensors stored inside of their handles have no padding

@@ -1,5 +1,5 @@
-// Convolutions over 1, 2 or 3 spatial axes, f32 or f64: the product, and its gradients with respect to input
-// and filters. conv.cpp chooses between oneDNN, grouped_conv.h and matrix products.
+// Convolutions over 1, 2 or 3 spatial axes, f32 or f64, and their gradients with respect to input and
+// filters. conv.cpp chooses between oneDNN, grouped_conv.h and matrix products.
 #pragma once
 #include "kernels/nn/window.h"
 #include "tapedeck/tensor.h"

@@ -36,8 +36,8 @@ template <class T> struct Logits {
   std::int64_t n;
   const T* end;
 
-  // The vector at i, with `fill` in lanes past the row. Reads a whole vector wherever the tensor goes on:
-  // assembling one from parts would dominate the cost.
+  // The vector at i, with `fill` in lanes past the row. Loads a whole vector unless the tensor ends before:
+  // assembling a vector from parts would dominate the cost.
   Batch<T> load(std::int64_t i, T fill) const {
     constexpr std::int64_t w = kWidth<T>;
     if (i + w <= n) return Batch<T>::load_unaligned(x + i);

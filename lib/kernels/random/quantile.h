@@ -10,7 +10,8 @@ struct Probability {
   Probability complement() const { return {q, p}; }
 };
 
-// Each returns the value below which the distribution has probability p. NaN for invalid parameters.
+// A quantile function returns the value below which its distribution has probability p. NaN for invalid
+// parameters.
 
 /// The gamma distribution, of density yᵃ⁻¹ e⁻ʸ / Γ(a), a > 0.
 double gamma_quantile(double a, Probability u);

@@ -17,7 +17,7 @@ namespace {
 constexpr Cut kScanCut = {1 << 14, 1 << 16};   // of elements
 constexpr std::int64_t kColumns = 128;         // columns that are scanned side by side
 
-// The accumulator's type: f64 for sums of f32; unsigned for integers, where overflow is defined.
+// The accumulator's type: f64 for f32. Integers are scanned as unsigned, whose overflow is defined.
 template <class T> struct Accumulator { using type = T; };
 template <> struct Accumulator<float> { using type = double; };
 

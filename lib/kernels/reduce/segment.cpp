@@ -1,5 +1,5 @@
-// Segment reductions. Each segment is reduced by one thread, in the order of rows. It keeps the results of a
-// strip, which is one or eight vectors of columns, in registers.
+// Segment reductions. Each segment is reduced by one thread, in the order of rows. Floating-point results are
+// kept in registers, for a strip at a time: one or eight vectors of columns.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>

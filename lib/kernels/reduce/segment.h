@@ -1,5 +1,6 @@
-// Segment reductions: reductions over groups of rows, which are consecutive in a segment. A tensor is
-// [before, extent, after] around an axis (AxisView): `before` slabs of `extent` rows of `after` elements.
+// Segment reductions: reductions over groups of rows with equal ids; the rows of a segment are consecutive. A
+// tensor is [before, extent, after] around an axis (AxisView): `before` slabs of `extent` rows of `after`
+// elements.
 #pragma once
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/strided_view.h"

@@ -39,7 +39,7 @@ template <std::size_t c, class T> struct Lanes {
   }
 
  private:
-  // Merges the lanes that come from vector s (and, in the first step, from vector 0), then goes on with the
+  // Merges the lanes that come from vector s (and, in the first step, from vector 0), then continues with the
   // next vector.
   template <class From, std::size_t k, std::size_t s> Vector merged(Vector so_far) const {
     if constexpr (s == c) {

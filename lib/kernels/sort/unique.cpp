@@ -25,8 +25,8 @@ UniqueElements unique_elements(const Tensor& x) {
     const T* element = elements<T>(x);
     for (std::size_t i = 0; i < n; ++i) {
       const auto key = order_key(element[i]);
-      std::size_t at = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >>
-                                                shift);   // 2^64 / golden ratio
+      // Fibonacci hashing, by 2^64 divided by the golden ratio.
+      std::size_t at = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >> shift);
       const auto is_other = [&](std::int64_t number) {
         return order_key(element[result.first[static_cast<std::size_t>(number)]]) != key;
       };
