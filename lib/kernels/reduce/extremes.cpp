@@ -1,5 +1,5 @@
 // max, min, argmax and argmin, and how equal extremes share a gradient. max and min are folds (fold_axes.h);
-// argmax and argmin return the first position of the extreme, or of a NaN. Threads split the results.
+// argmax and argmin return the first position of the extreme, or of a NaN; threads split their results.
 #include <algorithm>
 #include <memory>
 

@@ -1,5 +1,6 @@
-// Segment reductions. Each segment is reduced by one thread, in the order of rows. Floating-point results are
-// kept in registers, for a strip at a time: one or eight vectors of columns.
+// Segment reductions. Each segment is reduced by one thread: contiguous numbers by fold_block, rows in their
+// order. Floating-point results are kept in registers, for a strip at a time: one or eight vectors of
+// columns.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>

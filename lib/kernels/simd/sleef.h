@@ -102,7 +102,7 @@ xsimd::batch<T, A> hypot(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& 
   return sleef::hypot(x, y);
 }
 
-/// SLEEF's pow overflows in f64 for results just below the largest number; these are computed by libm.
+/// SLEEF's pow overflows in f64 just below the largest number; libm recomputes infinite results.
 template <Real T, class A> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
   const xsimd::batch<T, A> z = sleef::pow(x, y);
   if constexpr (!detail::kSingle<T>)
