@@ -34,7 +34,7 @@ void run_deep() {
          {.at_most = 16});
 }
 
-// Recording, planning and the first run of functions that are compiled anew each time.
+// Recording, planning and the first run of functions that are compiled again each time.
 void run_first_call() {
   const std::string name = "first call";
   if (!is_chosen(name)) return;

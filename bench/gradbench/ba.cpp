@@ -105,7 +105,8 @@ auto expert(const Input& in) {
     return all;
   };
 }
-/// By two pullbacks, for the columns. The derivative by the centre is minus the derivative by the point.
+/// Computed by two pullbacks, for the columns. The derivative by the centre is minus the derivative by the
+/// point.
 auto expert_jacobian(const Input& in) {
   return [blocks = blocks_of(in)](Inputs x) {
     const Columns columns(x);

@@ -18,7 +18,7 @@ Tensor powers(const Tensor& t, std::int64_t count) {
   return td::cumprod(repeated, 1, {.exclusive = true});
 }
 
-/// By a product with the matrix of all powers, which is data.
+/// Computed by a product with the matrix of all powers, which is data.
 auto natural(const Input& in) {
   const Tensor t = points(in.n), a = powers(t, static_cast<std::int64_t>(in.x.size())), y = td::sign(t);
   return [=](Inputs x) { return 0.5 * td::sum(td::square(y - td::tensordot(a, x[0], 1))); };

@@ -58,7 +58,7 @@ auto expert(int s) {
     return td::slice(y, {4}, {in[0].size()});
   };
 }
-/// In each step, y depends on the four x before it, so the last y depends on 4 s + 1 elements of x.
+/// In each step, y depends on the four x before it, so the last y depends on at most 4 s + 1 elements of x.
 auto expert_gradient(int s) {
   return last_gradient([s, solve = expert(s)](Inputs in) {
     const std::int64_t n = in[0].size(), reached = std::min<std::int64_t>(n, 4 * s + 1);

@@ -19,7 +19,7 @@ class Random {
   double normal() {
     return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform());
   }
-  /// In [0, n).
+  /// A number in [0, n).
   int index(int n) { return static_cast<int>(bits_() % static_cast<std::uint64_t>(n)); }
 
   Values uniforms(std::size_t n, double low = 0, double high = 1) {

@@ -48,7 +48,7 @@ class Trace {
     to.resize(x_.size());
     hess_vec(tag_, inputs(), x_.data(), v.data(), to.data());
   }
-  /// At other inputs; to: a row for each output.
+  /// The Jacobian at other inputs; to: a row for each output.
   void jacobian(const double* x, double** to) { ::jacobian(tag_, outputs_, inputs(), x, to); }
   /// Products of the Jacobian with the columns of seed, [inputs, directions]; to: [outputs, directions].
   void forward(int directions, double** seed, double** to) {
