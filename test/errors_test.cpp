@@ -158,7 +158,7 @@ TEST_CASE("texts: arrays", "[errors]") {
           pad(f23, {-1, 0}, {0, 0});
         }) == "pad: a negative count: before is [-1,0], after is [0,0]");
   CHECK(dtype_error([] { one_hot(f23, 3); }) ==
-        "one_hot: indices must be i32 or i64, use astype: indices is f32[2,3]");
+        "one_hot: indices must be integers, use astype: indices is f32[2,3]");
   CHECK(error([] { one_hot(i3, -1); }) == "one_hot: a negative depth: -1");
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("texts: gather and scatter", "[errors]") {
   CHECK(error([] { gather(f23, i3, 5); }) == "gather: axis 5 is out of range for x of rank 2; use -2..1");
   CHECK(error([] { gather(scalar, i3); }) == "gather: axis 0 is out of range for x of rank 0");
   CHECK(dtype_error([] { gather(f23, f4); }) ==
-        "gather: indices must be i32 or i64, use astype: x is f32[2,3], indices is f32[4]");
+        "gather: indices must be integers, use astype: x is f32[2,3], indices is f32[4]");
   CHECK(error([] {
           scatter_add(f23, tensor({0, 9}), {4, 3});
         }) == "scatter_add: index 9 at position 1 is out of range for axis 0 of the result, f32[4,3]");
@@ -186,7 +186,7 @@ TEST_CASE("texts: slices", "[errors]") {
         "to_dense: the slices do not say how many rows the tensor has: values is f32[2,3], indices is "
         "i64[2], dense_shape is not given");
   CHECK(dtype_error(dense(rows, ones({2}), Shape{4, 3})) ==
-        "to_dense: the indices of slices must be i32 or i64: values is f32[2,3], indices is f32[2], "
+        "to_dense: the indices of slices must be integers: values is f32[2,3], indices is f32[2], "
         "dense_shape is [4,3]");
   CHECK(error(dense(rows, tensor({0, 1, 2}), Shape{4, 3})) ==
         "to_dense: the parts of the slices do not fit together: values is f32[2,3], indices is i32[3], "
@@ -256,10 +256,10 @@ TEST_CASE("texts: networks", "[errors]") {
         "sparse_softmax_cross_entropy: label 3 at [1] is out of range for 3 classes: labels is i32[2], "
         "logits is f32[2,3]");
   CHECK(dtype_error([&] { loss(flags, f23); }) ==
-        "sparse_softmax_cross_entropy: labels must be i32 or i64, use astype: labels is bool[2], logits is "
+        "sparse_softmax_cross_entropy: labels must be integers, use astype: labels is bool[2], logits is "
         "f32[2,3]");
   CHECK(dtype_error([&] { loss(f23, i3); }) ==
-        "sparse_softmax_cross_entropy: labels, which are i32 or i64, come before logits: labels is f32[2,3], "
+        "sparse_softmax_cross_entropy: labels, which are integers, come before logits: labels is f32[2,3], "
         "logits is i64[3]");
 }
 

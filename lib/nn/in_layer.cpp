@@ -59,7 +59,7 @@ template <class E> class ErrorAt final : public E, public Place {
 bool are_met(std::string_view axes, std::int64_t n, const Tensor& x) {
   if (!x.defined()) return false;
   const std::size_t at = axes.find('#');
-  if (at == axes.npos) return x.dtype() == DType::i32 || x.dtype() == DType::i64;
+  if (at == axes.npos) return is_integer(x.dtype());
   const bool is_open = axes.find("...") != axes.npos;
   const auto named = std::ranges::count(axes, ',') + (is_open ? 0 : 1),
              behind = std::ranges::count(axes.substr(at), ',');

@@ -130,7 +130,7 @@ Embedding::Embedding(std::int64_t count_, std::int64_t outputs_, random::Key key
       outputs(outputs_),
       table(detail::new_kernel("embedding", {count, outputs}, key, options, detail::Role::embedding)) {}
 Tensor Embedding::operator()(const Tensor& ids) const {
-  return in_layer({this, "Embedding", table, "ids of i32 or i64"}, ids,
+  return in_layer({this, "Embedding", table, "integer ids"}, ids,
                   [&] { return detail::noted(this, "Embedding", gather(table, ids)); });
 }
 

@@ -114,7 +114,7 @@ bool holds_indices(const Tensor& x) { return is_integer(x.dtype()); }
 
 void require_indices(const Call& c, int i) {
   if (!holds_indices(c.x[i])) [[unlikely]]
-    c.throw_dtype_error(fmt::format("{} must be i32 or i64, use astype", c.op.args[i]));
+    c.throw_dtype_error(fmt::format("{} must be integers, use astype", c.op.args[i]));
 }
 
 void require_one_dtype(const Call& c) {

@@ -165,7 +165,7 @@ TEST_CASE("indices that do not fit are named", "[index][errors]") {
   CHECK_THROWS_WITH(gather_nd(x, tensor(0)),
                     "gather_nd: indices need an axis of coordinates: x is f32[2,3], indices is i32[]");
   CHECK_THROWS_WITH(gather_nd(x, tensor({{0.0}})),
-                    "gather_nd: indices must be i32 or i64, use astype: x is f32[2,3], indices is f32[1,1]");
+                    "gather_nd: indices must be integers, use astype: x is f32[2,3], indices is f32[1,1]");
   CHECK_THROWS_WITH(scatter_nd(tensor({{0, 1}, {2, 0}}), zeros({2}), {2, 3}),
                     "scatter_nd: index [2,0] at position 1 is out of range for the result, f32[2,3]");
   CHECK_THROWS_WITH(

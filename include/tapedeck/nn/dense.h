@@ -22,7 +22,7 @@ struct TAPEDECK_EXPORT Dense {
   }
 };
 
-/// Looks up rows of a table: for ids, i32 or i64 of any shape [...], the result is [..., outputs]. The
+/// Looks up rows of a table: for ids, integers of any shape [...], the result is [..., outputs]. The
 /// gradient of the table is sparse (IndexedSlices). Throws ShapeError unless 0 ≤ id < count.
 struct TAPEDECK_EXPORT Embedding {
   std::int64_t count, outputs;

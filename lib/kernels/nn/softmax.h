@@ -16,7 +16,7 @@ void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y);
 void logsumexp(const Tensor& x, Tensor& y, Tensor* softmax);
 /// y[i] = -Σⱼ labels[i, j] log_softmax(logits)[i, j].
 void dense_cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y);
-/// y[i] = -log_softmax(logits)[i, labels[i]]. labels: i32 or i64, in range.
+/// y[i] = -log_softmax(logits)[i, labels[i]]. labels: integers, in range.
 void cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y);
 
 /// For matrices [rows, n] of float or double. softmax_rows computes the softmax of each row in place;

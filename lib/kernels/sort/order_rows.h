@@ -11,7 +11,7 @@ struct RowOrder {
   CachedVector<std::int64_t> places;
 };
 
-/// indices: i32 or i64 of rank 1, none negative.
+/// indices: integers of rank 1, none negative.
 RowOrder order_rows(const Tensor& indices);
 
 }   // namespace tapedeck::kernels

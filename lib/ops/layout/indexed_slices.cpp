@@ -43,7 +43,7 @@ void validate(const IndexedSlices& s, std::string_view caller, std::string_view 
     throw_error<ArgumentError>("{}: the slices have undefined {}", caller,
                                s.values.defined() ? "indices" : "values");
   if (!holds_indices(s.indices))
-    throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be i32 or i64");
+    throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be integers");
   if (!shapes_fit(s))
     throw_invalid<ShapeError>(s, caller, variable, "the parts of the slices do not fit together");
   const std::int64_t extent = s.dense_shape ? (*s.dense_shape)[0] : std::numeric_limits<std::int64_t>::max();

@@ -162,7 +162,7 @@ Spec infer_stitch(const Call& c) {
   for (int m = 0; m < pairs_of(c); ++m) {
     const Tensor &indices = indices_of(c, m), &x = rows_of(c, m);
     if (!holds_indices(indices))
-      throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name,
+      throw_error<DTypeError>("{}: indices must be integers, use astype: indices is {}", c.op.name,
                               indices.spec());
     if (x.dtype() != first.dtype()) c.throw_dtype_error("dtypes differ");
     front = marked_axes(c, x, indices, rest, "indices");

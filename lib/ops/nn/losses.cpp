@@ -36,7 +36,7 @@ void require_one_shape(std::string_view loss, std::string_view name, const Opera
 Spec infer_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   if (is_floating(labels.dtype()) && is_integer(logits.dtype()))
-    c.throw_dtype_error("labels, which are i32 or i64, come before logits");
+    c.throw_dtype_error("labels, which are integers, come before logits");
   require_indices(c, 0);
   require_floating(c, 1);
   if (logits.ndim() == 0) c.throw_shape_error("logits has no axis of classes");

@@ -223,7 +223,7 @@ Tensor share_of_segment_extreme(const Call& c) {
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
   if (!holds_indices(ids))
-    throw_error<DTypeError>("{}: ids must be i32 or i64, use astype: ids is {}", op, ids.spec());
+    throw_error<DTypeError>("{}: ids must be integers, use astype: ids is {}", op, ids.spec());
   const int axes = ids.ndim();
   if (axes > x.ndim() || Shape(x.shape().dims().first(static_cast<std::size_t>(axes))) != ids.shape())
     throw_error<ShapeError>("{}: ids must have the shape of the first axes of x: x is {}, ids is {}", op,
