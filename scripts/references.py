@@ -463,10 +463,10 @@ def unique(a, x):
 
 def grouped(f, empty):
     def of_groups(a, x, ids, indices=None):
-        count, axis, zero = (a + [False])[:3]
+        count, axis = a
         x = np.moveaxis(x, axis, 0)
         x = x if indices is None else x[indices]
-        rows = [f(x[ids == j]) if (ids == j).any() else np.full(x.shape[1:], 0 if zero else empty(x.dtype)) for j in range(count)]
+        rows = [f(x[ids == j]) if (ids == j).any() else np.full(x.shape[1:], empty(x.dtype)) for j in range(count)]
         return np.moveaxis(np.array(rows, x.dtype).reshape((count,) + x.shape[1:]), 0, axis)
     return of_groups
 

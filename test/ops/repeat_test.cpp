@@ -265,6 +265,10 @@ TEST_CASE("groups of rows", "[order]") {
   CHECK(close(unsorted_segment_sqrt_n(y, mixed, 3), f64({3, 0, 6 / std::sqrt(2.0)}), 1e-15));
   CHECK(close(unsorted_segment_max(y, mixed, 3), f64({3, std::numeric_limits<double>::lowest(), 5}), 0));
   CHECK(close(unsorted_segment_max(f64({-kInf, kNaN}), tensor({0, 1}), 2), f64({-kInf, kNaN}), 0));
+  GradientTape tape({.persistent = true});
+  tape.watch(y);
+  CHECK(close(tape.gradient(unsorted_segment_max(y, mixed, 3), y).dense(), matrix({{0, 0}, {1, 1}}), 0));
+  CHECK(close(tape.gradient(unsorted_segment_min(y, mixed, 3), y).dense(), matrix({{1, 0}, {1, 0}}), 0));
   CHECK(close(sparse_segment_sum(x, tensor({3, 0, 3}), tensor({0, 0, 2})), matrix({{8, 10}, {0, 0}, {7, 8}}),
               0));
   CHECK(close(sparse_segment_mean(x, tensor({3, 0, 3}), tensor({0, 0, 1}), 3),

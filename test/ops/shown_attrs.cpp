@@ -63,7 +63,7 @@ Json show(const DivisorsAttrs& a) {
 }
 Json show(const CountOfPartsAttrs& a) { return Json::array({a.count}); }
 Json show(const PlacesAttrs& a) { return Json::array({a.places}); }
-Json show(const SegmentAttrs& a) { return Json::array({a.count, a.axis, a.zero}); }
+Json show(const SegmentAttrs& a) { return Json::array({a.count, a.axis}); }
 Json show(const ReshapeAttrs& a) { return Json::array({a.axes, list(a.shape)}); }
 Json show(const MaskAttrs& a) { return Json::array({axes(a.mask)}); }
 Json show(const TransposeAttrs& a) { return Json::array({std::vector<int>(a.all().begin(), a.all().end())}); }

@@ -14,7 +14,6 @@ inline constexpr std::int64_t kByLastId = std::numeric_limits<std::int64_t>::min
 struct SegmentAttrs {
   std::int64_t count;
   int axis;
-  bool zero = false;   // if set, empty groups are 0 in every unsorted op
 };
 
 /// rows_of_groups: y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id.

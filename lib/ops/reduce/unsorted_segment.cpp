@@ -50,7 +50,7 @@ void run_segment(const Call& c, kernels::ScatterReduction fold, kernels::EmptyGr
   require_ids_below(c, c.x[1], a.count);
   if (y.size() == 0) return;
   const kernels::AxisView view(y.shape(), y.ndim() + a.axis);
-  kernels::begin_groups(fold, a.zero ? kernels::EmptyGroup::zero : empty, c.x[1], view, y);
+  kernels::begin_groups(fold, empty, c.x[1], view, y);
   kernels::scatter_reduce(fold, c.x[0], c.x[1], view, y);
 }
 
@@ -252,7 +252,7 @@ Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) {
   return kRowsOfGroups(x, ids, RowsAttrs{axis});
 }
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
-  return kUnsortedSegmentSum(x, ids, SegmentAttrs{count, axis, true});
+  return kUnsortedSegmentSum(x, ids, SegmentAttrs{count, axis});
 }
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
