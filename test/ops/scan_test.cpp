@@ -132,7 +132,8 @@ TEST_CASE("errors of scans", "[scan][errors]") {
         }) == "cumsum: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK(message_of([] { cumprod(ones({}), 0); }) == "cumprod: axis 0 is out of range for x of rank 0");
   CHECK(message_of([] { cumsum(ones({2}, DType::boolean)); }) ==
-        "cumsum: takes f32, f64, c64, c128, i32 or i64, use astype: x is bool[2]");
+        "cumsum: i8, u8 and bool cannot be accumulated, use astype: x is bool[2]");
+  CHECK(cumsum(ones({2}, DType::u16)).dtype() == DType::u16);
   CHECK(message_of([] { cumulative_logsumexp(ones({2}, DType::i32)); }) ==
         "cumulative_logsumexp: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }

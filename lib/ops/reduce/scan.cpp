@@ -14,7 +14,7 @@ namespace {
 
 Spec infer_scan(const Call& c) {
   require_axes(c, -c.attrs<ScanAttrs>().axis);
-  if (size_of(c.x[0].dtype()) == 1) c.throw_dtype_error("takes f32, f64, c64, c128, i32 or i64, use astype");
+  if (size_of(c.x[0].dtype()) == 1) c.throw_dtype_error("i8, u8 and bool cannot be accumulated, use astype");
   return c.x[0].spec();
 }
 
