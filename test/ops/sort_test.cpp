@@ -235,6 +235,15 @@ TEST_CASE("functions made of ops name themselves in their errors", "[sort]") {
   const Tensor n = tensor({1, 2});
   CHECK(message_of<DTypeError>([&] { mean_squared_error(n, n); }) ==
         "mean_squared_error: takes f32, f64, f16 or bf16, use astype: labels and predictions are i32");
+  CHECK(message_of<DTypeError>([&] { huber_loss(n, n); }) ==
+        "huber_loss: takes f32, f64, f16 or bf16, use astype: labels and predictions are i32");
+  const Tensor flags = ones({2}, DType::boolean), z = ones({2}, DType::c64);
+  for (const Tensor& x : {flags, z}) {
+    CHECK_THROWS_AS(mean_squared_error(x, x), DTypeError);
+    CHECK_THROWS_AS(huber_loss(x, x), DTypeError);
+  }
+  CHECK_THROWS_AS(huber_loss(n, 1), DTypeError);
+  CHECK(huber_loss(n, 1.0).item() == Approx(0.25));
   CHECK(message_of<ShapeError>([] { norm(zeros({0}), std::numeric_limits<double>::infinity()); }) ==
         "norm: no elements to choose from: x is f32[0]");
 }

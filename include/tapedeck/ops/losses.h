@@ -1,4 +1,4 @@
-// Losses, for floating-point dtypes.
+// Losses, for floating-point dtypes; others throw DTypeError.
 #pragma once
 #include "tapedeck/operand.h"
 

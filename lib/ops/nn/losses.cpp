@@ -191,14 +191,23 @@ constexpr Op kL2Loss = {
 constexpr const Op* losses_table[] = {&kSparseSoftmaxCrossEntropy, &kSoftmaxCrossEntropy,
                                       &kSigmoidCrossEntropy, &kHuber, &kL2Loss};
 
+// Throws DTypeError unless labels - predictions has a floating-point dtype. Leaves undefined tensors to the
+// op.
+void require_floating_difference(std::string_view name, const Operand& labels, const Operand& predictions) {
+  const Tensor *z = labels.tensor(), *x = predictions.tensor();
+  if ((!z && !x) || (z && !z->defined()) || (x && !x->defined())) return;
+  const DType dtype = !x ? z->dtype() : !z ? x->dtype() : promote(z->dtype(), x->dtype());
+  const bool fraction = (!z && !labels.integer()) || (!x && !predictions.integer());   // promotes integers
+  if (!is_floating(dtype) && (is_complex(dtype) || !fraction))
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: labels and predictions are {}",
+                            name, dtype);
+}
+
 // The mean of losses along their last axis.
 Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
   if (losses.ndim() == 0)
     throw_error<ShapeError>("{}: labels and predictions are of rank 0; the mean is along their last axis",
                             name);
-  if (!is_floating(losses.dtype()))
-    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: labels and predictions are {}",
-                            name, losses.dtype());
   return mean(losses, -1);
 }
 
@@ -224,11 +233,13 @@ Tensor l2_loss(const Tensor& x) {
 
 Tensor mean_squared_error(Operand labels, Operand predictions) {
   require_one_shape("mean_squared_error", "predictions", labels, predictions);
+  require_floating_difference("mean_squared_error", labels, predictions);
   return mean_of_rows("mean_squared_error", squared_difference(labels, predictions));
 }
 Tensor huber_loss(Operand labels, Operand predictions, double delta) {
   if (!(delta > 0)) throw_error<ArgumentError>("huber_loss: delta is {}; use a positive one", delta);
   require_one_shape("huber_loss", "predictions", labels, predictions);
+  require_floating_difference("huber_loss", labels, predictions);
   return mean_of_rows("huber_loss", kHuber(labels, predictions, Operand(delta)));
 }
 
