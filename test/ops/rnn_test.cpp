@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "closeness.h"
+#include "message_of.h"
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
@@ -12,6 +13,7 @@ namespace rnn_test {
 
 using namespace tapedeck;
 using samples::uniform;
+using test::message_of;
 
 TEST_CASE("one step of an LSTM and of a GRU", "[rnn]") {
   const Tensor x = uniform({2, 3}, -1, 1), h = uniform({2, 2}, -1, 1, 1), c = uniform({2, 2}, -1, 1, 2);
@@ -35,6 +37,16 @@ TEST_CASE("one step of an LSTM and of a GRU", "[rnn]") {
                     "lstm_cell: x must be [batch, in] and the state [batch, units]: x is f64[2,3], h is "
                     "f64[2,2], c is f32[2,3]");
   CHECK_THROWS_AS(gru_cell(x, h, {zeros({5, 4}), zeros({4}), zeros({4, 2}), zeros({2})}), ShapeError);
+  const DType c64 = DType::c64;
+  CHECK(message_of<DTypeError>([&] {
+          lstm_cell(astype(x, c64), {h, c}, zeros({5, 8}), zeros({8}));
+        }) == "lstm_cell: takes f32, f64, f16 or bf16, use astype: x is c64[2,3]");
+  CHECK(message_of<DTypeError>([&] {
+          lstm_cell(x, {h, c}, zeros({5, 8}), zeros({8}, DType::i32));
+        }) == "lstm_cell: takes f32, f64, f16 or bf16, use astype: bias is i32[8]");
+  CHECK(message_of<DTypeError>([&] {
+          gru_cell(x, h, {zeros({5, 4}, c64), zeros({4}), zeros({5, 2}), zeros({2})});
+        }) == "gru_cell: takes f32, f64, f16 or bf16, use astype: gates is c64[5,4]");
 }
 
 TEST_CASE("block_lstm is lstm_cell, step by step", "[rnn]") {

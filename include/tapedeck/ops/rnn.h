@@ -1,5 +1,5 @@
-// Recurrent cells and sequence losses. Floating-point dtypes. Weights apply to the concatenation of input and
-// state: [in + units, …].
+// Recurrent cells and sequence losses. Floating-point dtypes; others throw DTypeError. Weights apply to the
+// concatenation of input and state: [in + units, …].
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -34,6 +34,15 @@ void require_state(std::string_view name, const Tensor& x, int ndim, const Tenso
                             ndim == 3 ? "[time, batch, in]" : "[batch, in]", x.spec(), h.spec(), c.spec());
 }
 
+// Throws DTypeError unless all inputs of a cell are of floating-point dtypes.
+void require_floating_cell(std::string_view name,
+                           std::initializer_list<std::pair<const char*, const Tensor*>> inputs) {
+  for (const auto& [input, x] : inputs)
+    if (!is_floating(x->dtype()))
+      throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: {} is {}", name, input,
+                              x->spec());
+}
+
 // One step. of_x is the product of x with its weights, plus the bias.
 LstmState step(const Tensor& of_x, const LstmState& state, const Tensor& of_h, double forget_bias) {
   const std::vector<Tensor> gates =
@@ -334,6 +343,8 @@ LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weigh
                     double forget_bias) {
   require_state("lstm_cell", x, 2, state.h, state.c);
   require_weights("lstm_cell", x, state.h.shape()[1], weights, bias, 4);
+  require_floating_cell(
+      "lstm_cell", {{"x", &x}, {"h", &state.h}, {"c", &state.c}, {"weights", &weights}, {"bias", &bias}});
   const std::vector<Tensor> halves = split(weights, {x.shape()[1], -1}, 0);   // the weights of x and of h
   return step(matmul(x, halves[0]) + bias, state, halves[1], forget_bias);
 }
@@ -349,6 +360,12 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeights& w) {
   require_state("gru_cell", x, 2, h, h);
   require_weights("gru_cell", x, h.shape()[1], w.gates, w.gates_bias, 2);
   require_weights("gru_cell", x, h.shape()[1], w.candidate, w.candidate_bias, 1);
+  require_floating_cell("gru_cell", {{"x", &x},
+                                     {"h", &h},
+                                     {"gates", &w.gates},
+                                     {"gates_bias", &w.gates_bias},
+                                     {"candidate", &w.candidate},
+                                     {"candidate_bias", &w.candidate_bias}});
   const std::vector<Tensor> gates =
       split(sigmoid(matmul(concat({x, h}, 1), w.gates) + w.gates_bias), 2, -1);   // reset, update
   const Tensor candidate = tanh(matmul(concat({x, gates[0] * h}, 1), w.candidate) + w.candidate_bias);
