@@ -93,6 +93,22 @@ TEST_CASE("what normalisation refuses", "[norm][errors]") {
   CHECK_THROWS_WITH(batch_norm_inference(x, ones({3}), zeros({3}), zeros({3}), ones({2})),
                     "batch_norm_inference: scale, offset, mean and variance must be vectors as long "
                     "as the last axis of x: x is f32[2,3], they are f32[3], f32[3], f32[3] and f32[2]");
+  const auto infer = [](DType of_x, DType of_scale, DType of_mean, DType of_variance) {
+    return batch_norm_inference(ones({2, 3}, of_x), ones({3}, of_scale), zeros({3}, of_scale),
+                                zeros({3}, of_mean), ones({3}, of_variance));
+  };
+  for (const DType t : {DType::i32, DType::boolean, DType::c64})
+    CHECK_THROWS_AS(infer(t, t, t, t), DTypeError);
+  CHECK_THROWS_WITH(infer(DType::i32, DType::f32, DType::f32, DType::f32),
+                    "batch_norm_inference: takes f32, f64, f16 or bf16, use astype: x is i32[2,3]");
+  CHECK_THROWS_WITH(infer(DType::f32, DType::f32, DType::f32, DType::f64),
+                    "batch_norm_inference: x is f32[2,3], scale, offset, mean and variance are f32[3], "
+                    "f32[3], f32[3] and f64[3]; use the dtype of x, or f32 if x is f16 or bf16");
+  CHECK_THROWS_AS(infer(DType::f32, DType::f64, DType::f32, DType::f32), DTypeError);
+  CHECK_THROWS_AS(infer(DType::f16, DType::f16, DType::f64, DType::f32), DTypeError);
+  for (const DType scale : {DType::f16, DType::f32})
+    for (const DType moments : {DType::f16, DType::f32})
+      CHECK(infer(DType::f16, scale, moments, moments).dtype() == DType::f16);
   CHECK_THROWS_WITH(local_response_normalization(x, {.radius = -1}),
                     "local_response_normalization: radius is -1; use 0 or more");
   CHECK_THROWS_AS(local_response_normalization(tensor(1.0)), ShapeError);

@@ -1,4 +1,4 @@
-// Normalization of activations, for floating-point dtypes.
+// Normalization of activations, for floating-point dtypes; others throw DTypeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -25,9 +25,9 @@ struct BatchNorm {
 /// or no elements, DTypeError if dtypes differ, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                      double epsilon = 1e-3);
-/// batch_norm with a given mean and variance [channels], for use after training; they may be f32 if x is f16
-/// or bf16. All tensors have gradients. Throws ShapeError unless they have these shapes, DTypeError for other
-/// dtypes of mean, and ArgumentError if epsilon is negative.
+/// batch_norm with a given mean and variance [channels], for use after training. All tensors have gradients.
+/// Throws ShapeError unless they have these shapes, DTypeError unless all have the dtype of x (or f32 if x is
+/// f16 or bf16), and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                             const Tensor& mean, const Tensor& variance,
                                             double epsilon = 1e-3);

@@ -336,17 +336,25 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
           "axis of x: x is {}, they are {}, {}, {} and {}",
           x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
   const DType t = x.dtype();
-  if (mean.dtype() == t) {
+  if (!is_floating(t))
+    throw_error<DTypeError>("batch_norm_inference: takes f32, f64, f16 or bf16, use astype: x is {}",
+                            x.spec());
+  bool all_alike = true;
+  for (const Tensor* p : {&scale, &offset, &mean, &variance}) {
+    if (p->dtype() != t && !(is_half(t) && p->dtype() == DType::f32))
+      throw_error<DTypeError>(
+          "batch_norm_inference: x is {}, scale, offset, mean and variance are {}, {}, {} and {}; use the "
+          "dtype of x, or f32 if x is f16 or bf16",
+          x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
+    all_alike &= p->dtype() == t;
+  }
+  if (all_alike) {
     const Tensor slope = scale * rsqrt(variance + epsilon);
     return x * slope + (offset - mean * slope);
   }
-  if (!is_half(t) || mean.dtype() != DType::f32 || variance.dtype() != DType::f32)
-    throw_error<DTypeError>(
-        "batch_norm_inference: x is {}, mean and variance are {} and {}; use the dtype of x, or f32 if "
-        "x is f16 or bf16",
-        x.spec(), mean.spec(), variance.spec());
-  const Tensor slope = astype(scale, DType::f32) * rsqrt(variance + epsilon);
-  return x * astype(slope, t) + astype(astype(offset, DType::f32) - mean * slope, t);
+  const auto wide = [](const Tensor& p) { return p.dtype() == DType::f32 ? p : astype(p, DType::f32); };
+  const Tensor slope = wide(scale) * rsqrt(wide(variance) + epsilon);
+  return x * astype(slope, t) + astype(wide(offset) - wide(mean) * slope, t);
 }
 
 Tensor local_response_normalization(const Tensor& x, const LocalResponseNormalizationOptions& options) {
