@@ -1,5 +1,6 @@
-// Elementwise special functions of floating-point dtypes; f32 is computed in f64. Operands broadcast as in
-// ops/math.h. Outside a function's domain the result is NaN, at a pole it is infinite or NaN.
+// Elementwise special functions of floating-point dtypes; f32 is computed in f64, except by erf and erfc.
+// Operands broadcast as in ops/math.h. Outside a function's domain the result is NaN, at a pole it is
+// infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 

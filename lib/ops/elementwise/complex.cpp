@@ -102,7 +102,7 @@ constexpr Op kComplexAbs = {
 
 constexpr Op kAngle = {
     .name = "angle",
-    .doc = "Phase of z, its angle with the positive real axis, in (-π, π].",
+    .doc = "Phase of z, its angle with the positive real axis, in [-π, π].",
     .tensorflow = "Angle",
     .args = {"z"},
     .infer = infer_part,
