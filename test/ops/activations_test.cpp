@@ -152,4 +152,13 @@ TEST_CASE("dropout leaves out a share of the elements and scales the others", "[
                     "dropout: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }
 
+TEST_CASE("activations with a number reject integers", "[nn]") {
+  CHECK_THROWS_WITH(leaky_relu(tensor({1, 2})),
+                    "leaky_relu: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
+  CHECK_THROWS_WITH(silu(tensor({1, 2}), 2), "silu: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
+  CHECK_THROWS_AS(silu(ones({2}, DType::boolean)), DTypeError);
+  CHECK_THROWS_AS(leaky_relu(ones({2}, DType::c64)), DTypeError);
+  CHECK(leaky_relu(tensor({-1, 2}), tensor({0.5, 0.5})).to_vector() == std::vector<double>{-0.5, 2});
+}
+
 }   // namespace activations_test

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/format.h"
 #include "kernels/simd/sleef.h"
 #include "op/elementwise.h"
 #include "op/piecewise_constant.h"
@@ -179,15 +180,28 @@ constexpr const Op* activations_table[] = {&kRelu,      &kLeakyRelu, &kSoftplus,
 
 Tensor normal_cdf_of(const Tensor& x) { return kNormalCdf(Operand(x)); }
 
+// Throws DTypeError for integers and bools, which a number as the other operand would convert.
+void require_floating_with_number(const Op& op, const Operand& x, const Operand& other) {
+  const Tensor* t = x.tensor();
+  if (t && t->defined() && !other.tensor() && !is_trainable(t->dtype()))
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", op.name, t->spec());
+}
+
 }   // namespace
 
 Tensor relu(Operand x) { return kRelu(x); }
-Tensor leaky_relu(Operand x, Operand alpha) { return kLeakyRelu(x, alpha); }
+Tensor leaky_relu(Operand x, Operand alpha) {
+  require_floating_with_number(kLeakyRelu, x, alpha);
+  return kLeakyRelu(x, alpha);
+}
 Tensor relu6(Operand x) { return kRelu6(x); }
 Tensor elu(Operand x) { return kElu(x); }
 Tensor selu(Operand x) { return kSelu(x); }
 Tensor gelu(Operand x, Gelu form) { return form == Gelu::exact ? kGelu(x) : kGeluTanh(x); }
-Tensor silu(Operand x, Operand beta) { return kSilu(x, beta); }
+Tensor silu(Operand x, Operand beta) {
+  require_floating_with_number(kSilu, x, beta);
+  return kSilu(x, beta);
+}
 Tensor softsign(Operand x) { return kSoftsign(x); }
 Tensor softplus(Operand x) { return kSoftplus(x); }
 
