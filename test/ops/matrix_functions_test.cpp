@@ -164,6 +164,9 @@ TEST_CASE("what functions of matrices and band matrices refuse", "[matrix_functi
                     "tridiagonal_solve: takes tensors of rank 2 or more: diagonals is f32[3], b is f32[3,1]");
   CHECK_THROWS_WITH(tridiagonal_solve(zeros({3, 3}), b),
                     "tridiagonal_solve: matrix 0 is singular: pivot 0 is 0: diagonals is f32[3,3]");
+  CHECK_THROWS_AS(tridiagonal_matmul(ones({3, 3}), ones({3, 1}, DType::i32)), DTypeError);
+  CHECK_THROWS_AS(tridiagonal_solve(ones({3, 3}, DType::i32), b), DTypeError);
+  CHECK(tridiagonal_matmul(ones({3, 3}), ones({3, 1}, DType::f64)).dtype() == DType::f64);
 }
 
 }   // namespace matrix_functions_test

@@ -131,6 +131,14 @@ constexpr Op kTridiagonalSolve = {
 
 constexpr const Op* banded_table[] = {&kBandedTriangularSolve, &kTridiagonalMatmul, &kTridiagonalSolve};
 
+// Promotes floating-point and complex operands only: operator()(Operand, Operand) would convert integers,
+// too.
+Tensor run_promoted(const Op& op, const Tensor& a, const Tensor& b) {
+  const auto [p, q] = promoted(a, b);
+  const Tensor* x[] = {&p, &q};
+  return op({x, 2});
+}
+
 }   // namespace
 
 Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, TriangularSolveOptions options) {
@@ -138,10 +146,10 @@ Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, TriangularS
   return kBandedTriangularSolve(p, q, options);
 }
 Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) {
-  return kTridiagonalMatmul(Operand(diagonals), Operand(x));
+  return run_promoted(kTridiagonalMatmul, diagonals, x);
 }
 Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b) {
-  return kTridiagonalSolve(Operand(diagonals), Operand(b));
+  return run_promoted(kTridiagonalSolve, diagonals, b);
 }
 
 std::span<const Op* const> banded_ops() { return banded_table; }
