@@ -193,6 +193,8 @@ TEST_CASE("what linear equations refuse", "[solve][errors]") {
   CHECK_THROWS_WITH(slogdet(ones({1, 2, 3})), "slogdet: takes square matrices: x is f32[1,2,3]");
   CHECK_THROWS_WITH(lu(ones({})), "lu: takes tensors of rank 2 or more: x is f32[]");
   CHECK_THROWS_WITH(trace(ones({3})), "trace: takes tensors of rank 2 or more: x is f32[3]");
+  CHECK_THROWS_WITH(trace(ones({2, 2}, DType::u8)),
+                    "trace: i8, u8 and bool cannot be summed, use astype: x is u8[2,2]");
   CHECK_THROWS_WITH(solve(good, ones({3, 1}, DType::f64)),
                     "solve: a and b have different numbers of rows: a is f64[2,2], b is f64[3,1]");
   CHECK_THROWS_WITH(

@@ -238,6 +238,8 @@ TEST_CASE("functions made of ops name themselves in their errors", "[sort]") {
   CHECK(message_of<DTypeError>([&] { huber_loss(n, n); }) ==
         "huber_loss: takes f32, f64, f16 or bf16, use astype: labels and predictions are i32");
   const Tensor flags = ones({2}, DType::boolean), z = ones({2}, DType::c64);
+  CHECK(message_of<DTypeError>([&] { unsorted_segment_mean(flags, n, 3); }) ==
+        "unsorted_segment_mean: takes f32, f64, f16 or bf16, use astype: x is bool[2]");
   for (const Tensor& x : {flags, z}) {
     CHECK_THROWS_AS(mean_squared_error(x, x), DTypeError);
     CHECK_THROWS_AS(huber_loss(x, x), DTypeError);

@@ -90,6 +90,7 @@ Spec infer_diag_part(const Call& c) {
 
 Spec infer_trace(const Call& c) {
   require_axes(c, 2);
+  if (size_of(c.x[0].dtype()) == 1) c.throw_dtype_error("i8, u8 and bool cannot be summed, use astype");
   return {c.x[0].dtype(), without(c.x[0].shape(), 0b11, false)};
 }
 

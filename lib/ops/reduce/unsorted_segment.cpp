@@ -239,10 +239,12 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
             SegmentAttrs{count, -rows.ndim()});
 }
 
-// Divides y, sums of rows by group.
-Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernels::Divisor divisor) {
-  if (!is_floating(y.dtype()))
-    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is of dtype {}", name, y.dtype());
+// The sums of rows by group, divided.
+Tensor divided(std::string_view name, const Tensor& x, const Tensor& ids, std::int64_t count,
+               kernels::Divisor divisor) {
+  if (!is_floating(x.dtype()))
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", name, x.spec());
+  const Tensor y = by_group(kUnsortedSegmentSum, name, x, ids, count);
   return y / divisors_of(ids, y.spec(), -y.ndim(), divisor);
 }
 
@@ -289,14 +291,10 @@ Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t cou
   return by_group(kUnsortedSegmentMax, "unsorted_segment_max", x, ids, count);
 }
 Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_mean",
-                 by_group(kUnsortedSegmentSum, "unsorted_segment_mean", x, ids, count), ids,
-                 kernels::Divisor::count);
+  return divided("unsorted_segment_mean", x, ids, count, kernels::Divisor::count);
 }
 Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_sqrt_n",
-                 by_group(kUnsortedSegmentSum, "unsorted_segment_sqrt_n", x, ids, count), ids,
-                 kernels::Divisor::root);
+  return divided("unsorted_segment_sqrt_n", x, ids, count, kernels::Divisor::root);
 }
 
 std::span<const Op* const> unsorted_segment_ops() { return unsorted_segment_table; }
