@@ -265,6 +265,22 @@ TEST_CASE("groups of rows", "[order]") {
   CHECK(close(unsorted_segment_sqrt_n(y, mixed, 3), f64({3, 0, 6 / std::sqrt(2.0)}), 1e-15));
   CHECK(close(unsorted_segment_max(y, mixed, 3), f64({3, std::numeric_limits<double>::lowest(), 5}), 0));
   CHECK(close(unsorted_segment_max(f64({-kInf, kNaN}), tensor({0, 1}), 2), f64({-kInf, kNaN}), 0));
+  struct Limits {
+    DType dtype;
+    double lowest, highest;
+  };
+  for (const auto& [dtype, lowest, highest] : {Limits{DType::f16, -65504, 65504},
+                                               {DType::bf16, -0x1.fep127, 0x1.fep127},
+                                               {DType::i8, -128, 127},
+                                               {DType::i16, -32768, 32767},
+                                               {DType::u16, 0, 65535},
+                                               {DType::u32, 0, 4294967295},
+                                               {DType::u64, 0, 0x1p64}}) {
+    INFO("empty groups of " << dtype);
+    const Tensor one = ones({2}, dtype);
+    CHECK(unsorted_segment_max(one, tensor({1, 1}), 2).to_vector() == std::vector<double>{lowest, 1});
+    CHECK(unsorted_segment_min(one, tensor({1, 1}), 2).to_vector() == std::vector<double>{highest, 1});
+  }
   GradientTape tape({.persistent = true});
   tape.watch(y);
   CHECK(close(tape.gradient(unsorted_segment_max(y, mixed, 3), y).dense(), matrix({{0, 0}, {1, 1}}), 0));

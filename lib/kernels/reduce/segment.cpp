@@ -168,7 +168,30 @@ void share_of_group_extreme(const Tensor& x, const Tensor& ids, const Tensor& be
 
 namespace {
 
-template <class Fold> void begin_fold(EmptyGroup empty, const Tensor& ids, const AxisView& view, Tensor& y) {
+// The highest or lowest finite number of the dtype, if T is the type that ops compute it in; otherwise of T.
+template <class T> T limit_of(DType stored, bool highest) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (is_half(stored)) return (highest ? 1 : -1) * (stored == DType::f16 ? 65504.0F : 0x1.fep127F);
+  }
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    switch (stored) {
+      case DType::i16:
+        return highest ? 0x7fff : -0x8000;
+      case DType::u16:
+        return highest ? 0xffff : 0;
+      case DType::u32:
+        return highest ? 0xffffffff : 0;
+      case DType::u64:
+        return highest ? -1 : 0;   // wraps around to 2⁶⁴ - 1
+      default:
+        break;
+    }
+  }
+  return highest ? std::numeric_limits<T>::max() : std::numeric_limits<T>::lowest();
+}
+
+template <class Fold>
+void begin_fold(EmptyGroup empty, DType stored, const Tensor& ids, const AxisView& view, Tensor& y) {
   const std::vector<std::int64_t> rows = count_each(ids, view.extent);
   const auto begin = [&]<class T>(T identity, T none) {
     T* out = elements<T>(y);
@@ -181,28 +204,26 @@ template <class Fold> void begin_fold(EmptyGroup empty, const Tensor& ids, const
       if constexpr (!kIsExtreme<Fold>)
         begin(Fold::template identity<T>, empty == EmptyGroup::zero ? T(0) : T(1));
     } else if constexpr (!std::is_same_v<T, bool>) {
-      using Limits = std::numeric_limits<T>;
-      begin(Fold::template identity<T>, empty == EmptyGroup::zero      ? T(0)
-                                        : empty == EmptyGroup::one     ? T(1)
-                                        : empty == EmptyGroup::highest ? Limits::max()
-                                                                       : Limits::lowest());
+      const bool is_limit = empty == EmptyGroup::highest || empty == EmptyGroup::lowest;
+      begin(Fold::template identity<T>,
+            is_limit ? limit_of<T>(stored, empty == EmptyGroup::highest) : T(empty == EmptyGroup::one));
     }
   });
 }
 
 }   // namespace
 
-void begin_groups(ScatterReduction fold, EmptyGroup empty, const Tensor& ids, const AxisView& view,
-                  Tensor& y) {
+void begin_groups(ScatterReduction fold, EmptyGroup empty, DType stored, const Tensor& ids,
+                  const AxisView& view, Tensor& y) {
   switch (fold) {
     case ScatterReduction::product:
-      return begin_fold<Product>(empty, ids, view, y);
+      return begin_fold<Product>(empty, stored, ids, view, y);
     case ScatterReduction::max:
-      return begin_fold<Max>(empty, ids, view, y);
+      return begin_fold<Max>(empty, stored, ids, view, y);
     case ScatterReduction::min:
-      return begin_fold<Min>(empty, ids, view, y);
+      return begin_fold<Min>(empty, stored, ids, view, y);
     default:
-      return begin_fold<Sum>(empty, ids, view, y);
+      return begin_fold<Sum>(empty, stored, ids, view, y);
   }
 }
 

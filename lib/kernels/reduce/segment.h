@@ -22,9 +22,11 @@ void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Ten
 /// The value of groups without rows, for reductions by scatter_reduce.
 enum class EmptyGroup { zero, one, highest, lowest };
 /// Initializes y for scatter_reduce: `empty` in groups without rows, the identity of the fold in all others.
-/// The fold is a sum, product, maximum or minimum. `view` describes y; ids are below its extent.
-void begin_groups(ScatterReduction fold, EmptyGroup empty, const Tensor& ids, const AxisView& view,
-                  Tensor& y);
+/// highest and lowest are the limits of y's dtype or, if y is the widened copy of a tensor of a storage
+/// dtype, of `stored`. The fold is a sum, product, maximum or minimum. `view` describes y; ids are below its
+/// extent.
+void begin_groups(ScatterReduction fold, EmptyGroup empty, DType stored, const Tensor& ids,
+                  const AxisView& view, Tensor& y);
 
 /// y = the number of rows in each group, at least 1, or its square root. y has an element per group, of any
 /// floating-point dtype; ids are below the number of groups.

@@ -40,7 +40,7 @@ std::int64_t groups_of(const Call& c) {
 
 Spec infer_groups(const Call& c) {
   const Tensor &x = c.x[0], &ids = ids_of(c);
-  const auto& [count, axis] = c.attrs<SegmentAttrs>();
+  const auto& [count, axis, stored] = c.attrs<SegmentAttrs>();
   require_indices(c, c.x.size() - 1);
   if (x.dtype() == DType::boolean) c.throw_dtype_error("takes numbers, use astype");
   require_axes(c, -axis);

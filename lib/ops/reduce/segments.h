@@ -10,10 +10,12 @@ namespace tapedeck {
 
 /// The value of `count` if the last of the sorted ids determines the number of groups.
 inline constexpr std::int64_t kByLastId = std::numeric_limits<std::int64_t>::min();
-// Rows are indexed by one axis of x, counted from the end; in the result it has extent `count`.
+// Rows are indexed by one axis of x, counted from the end; in the result it has extent `count`. `stored` is
+// the dtype of x, whose limits are the extremes of empty groups; kernels may see x widened.
 struct SegmentAttrs {
   std::int64_t count;
   int axis;
+  DType stored = DType::f64;
 };
 
 /// rows_of_groups: y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id.

@@ -50,7 +50,7 @@ void run_segment(const Call& c, kernels::ScatterReduction fold, kernels::EmptyGr
   require_ids_below(c, c.x[1], a.count);
   if (y.size() == 0) return;
   const kernels::AxisView view(y.shape(), y.ndim() + a.axis);
-  kernels::begin_groups(fold, empty, c.x[1], view, y);
+  kernels::begin_groups(fold, empty, a.stored, c.x[1], view, y);
   kernels::scatter_reduce(fold, c.x[0], c.x[1], view, y);
 }
 
@@ -236,7 +236,7 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
   for (int d = ids.ndim(); d < x.ndim(); ++d)
     rows.push_back(x.shape()[d]);
   return op(ids.ndim() == 1 ? x : reshape(x, rows), ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}),
-            SegmentAttrs{count, -rows.ndim()});
+            SegmentAttrs{count, -rows.ndim(), x.dtype()});
 }
 
 // The sums of rows by group, divided.
