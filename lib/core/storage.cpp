@@ -96,8 +96,8 @@ struct BufferCache {
 namespace {
 
 // Releases the thread's memory to other threads when the thread ends; memory freed later is not cached.
-struct Janitor {
-  ~Janitor() {
+struct ReleaseAtThreadExit {
+  ~ReleaseAtThreadExit() {
     ThreadState& t = thread_state;
     t.ended = true;
     t.registered = false;
@@ -110,8 +110,8 @@ struct Janitor {
 
 // Called from allocation and from freeing: some threads only ever free tensors of others.
 [[gnu::noinline]] void clean_up_at_end_of(ThreadState& t) {
-  thread_local Janitor janitor;
-  (void)&janitor;
+  thread_local ReleaseAtThreadExit at_exit;
+  (void)&at_exit;
   t.registered = true;
 }
 
