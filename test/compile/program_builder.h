@@ -46,7 +46,7 @@ class ProgramBuilder {
     kernels::run_map(k, {refs, static_cast<int>(x.size())}, y);
     const Access result = promised(y);
     if (op.empty())
-      program.define(MapNode{.map = &k, .in = std::move(x), .out = result.of});
+      program.define(JvpNode{.map = &k, .in = std::move(x), .out = result.of});
     else
       program.define(OpNode{.op = find_op(op), .map = &k, .in = std::move(x), .out = {result.of}});
     return result;

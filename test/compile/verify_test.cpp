@@ -73,10 +73,10 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
     if (i > 0) changed([&](GroupCode& c) { std::swap(c.instructions[i], c.instructions[i - 1]); });
     what = "an entry of an instruction";
     for (const int by : {-1, 1}) {
-      changed([&](GroupCode& c) { c.instructions[i].a += static_cast<Entry>(by); });
-      changed([&](GroupCode& c) { c.instructions[i].b += static_cast<Entry>(by); });
-      changed([&](GroupCode& c) { c.instructions[i].c += static_cast<Entry>(by); });
-      changed([&](GroupCode& c) { c.instructions[i].y += static_cast<Entry>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].a += static_cast<TableIndex>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].b += static_cast<TableIndex>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].c += static_cast<TableIndex>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].y += static_cast<TableIndex>(by); });
       if (code.instructions[i].code > code_of(GroupInstruction::Kind::arithmetic) &&
           code.instructions[i].code + 9 < kCodes)
         changed([&](GroupCode& c) {
@@ -99,7 +99,7 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
     for (std::size_t e = call.first, end = e + call.operands + (call.is_vjp ? call.operands - 2u : 1u);
          e < end; ++e)
       for (const int by : {-1, 1})
-        changed([&](GroupCode& c) { c.entries[e] += static_cast<Entry>(by); });
+        changed([&](GroupCode& c) { c.entries[e] += static_cast<TableIndex>(by); });
   what = "elements";
   for (auto list : {&GroupCode::singles, &GroupCode::streams, &GroupCode::bytes, &GroupCode::viewed})
     for (std::size_t k = 0; k < (code.*list).size(); ++k) {

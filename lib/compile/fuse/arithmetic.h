@@ -41,7 +41,7 @@ template <Arithmetic op, class V> V compute(const V& a, const V& b) {
 
 /// Returns v. An optimization barrier: keeps the compiler from contracting v and the next operation to an
 /// FMA.
-template <class V> V settled(V v) {
+template <class V> V no_contract(V v) {
 #if defined(__x86_64__)
   asm("" : "+v"(v.data));
 #elif defined(__aarch64__)
@@ -50,7 +50,7 @@ template <class V> V settled(V v) {
   return v;
 }
 template <Then then, class V> V product_and(const V& a, const V& b, const V& c) {
-  const V product = settled(a * b);
+  const V product = no_contract(a * b);
   if constexpr (then == Then::add) return product + c;
   if constexpr (then == Then::sub) return product - c;
   if constexpr (then == Then::sub_from) return c - product;

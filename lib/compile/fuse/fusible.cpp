@@ -45,7 +45,7 @@ bool has_narrow_rows(const Program& p, const Node& node, const Access& a) {
 }
 
 bool can_be_fused(const Program& p, const Node& node) {
-  if (as<VjpNode>(node) || as<MapNode>(node)) return true;
+  if (as<VjpNode>(node) || as<JvpNode>(node)) return true;
   if (const SelectNode* n = as<SelectNode>(node)) return is_near(*n->view) && n->in.size() > 1;
   if (const OpNode* n = as<OpNode>(node))
     return n->out.size() == 1 && (n->map || is_full_sum(p, node) || logic_kernel(*n) || is_cast_of_bools(*n));
@@ -62,7 +62,7 @@ bool has_one_pattern(const Value& v) {
 // The spec of an operand or result that has the shape of the pass.
 const Spec& shaped_like(const Program& p, const Node& node) {
   if (const VjpNode* n = as<VjpNode>(node)) return n->dy().spec;
-  if (const MapNode* n = as<MapNode>(node)) return p[n->out].spec;
+  if (const JvpNode* n = as<JvpNode>(node)) return p[n->out].spec;
   if (const SelectNode* n = as<SelectNode>(node)) return p[n->out].spec;
   const OpNode& n = std::get<OpNode>(node);
   return is_full_sum(p, node) ? n.in[0].spec : p[n.out[0]].spec;

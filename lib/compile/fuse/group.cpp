@@ -28,13 +28,15 @@ std::int64_t floor_to_power_of_two(std::int64_t n) {
 template <class T> const bool* bools(const T* p) { return reinterpret_cast<const bool*>(p); }
 template <class T> bool* bools(T* p) { return reinterpret_cast<bool*>(p); }
 
-template <class T> void run_map(const GroupCall& c, const Entry* entry, const Tables<T>& t, std::int64_t n) {
+template <class T>
+void run_map(const GroupCall& c, const TableIndex* entry, const Tables<T>& t, std::int64_t n) {
   Stream<T> x[kernels::kMaxOperands];
   for (int k = 0; k < c.operands; ++k)
     x[k] = {t.from[entry[k]], -static_cast<std::int64_t>(c.moves >> k & 1)};
   reinterpret_cast<MapLoop<T>>(c.loop)(t.to[entry[c.operands]], x, n);
 }
-template <class T> void run_vjp(const GroupCall& c, const Entry* entry, const Tables<T>& t, std::int64_t n) {
+template <class T>
+void run_vjp(const GroupCall& c, const TableIndex* entry, const Tables<T>& t, std::int64_t n) {
   VjpRow<T> row;
   for (int k = 0; k < c.operands; ++k)
     row.x[k] = {t.from[entry[k]], -static_cast<std::int64_t>(c.moves >> k & 1)};

@@ -118,7 +118,7 @@ class Coder {
   }
 
  private:
-  Entry read_entry(std::uint32_t id) const {
+  TableIndex read_entry(std::uint32_t id) const {
     const Place& x = places_[id];
     switch (x.in) {
       case Place::In::local:
@@ -138,16 +138,16 @@ class Coder {
     }
   }
   // A Register is always one of these three, or nothing.
-  Entry written_entry(std::uint32_t id) const {
+  TableIndex written_entry(std::uint32_t id) const {
     const Place& y = places_[id];
-    const auto results = static_cast<Entry>(code_.results.size());
+    const auto results = static_cast<TableIndex>(code_.results.size());
     return y.in == Place::In::local    ? register_of_[y.at]
            : y.in == Place::In::result ? code_.registers + y.at
                                        : code_.registers + results + y.at;
   }
 
   GroupInstruction instruction_of(const Draft& d) const {
-    const Entry* const at = &code_.entries[d.first];
+    const TableIndex* const at = &code_.entries[d.first];
     switch (d.kind) {
       case Kind::arithmetic:
         return {
@@ -172,9 +172,9 @@ class Coder {
     return Then::none;
   }
   GroupInstruction product_of(const Draft& d, Then then, const Draft& next) const {
-    const Entry *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
+    const TableIndex *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
     const int c = next.forms[0] == Form::held ? 1 : 0;
-    const Entry b = x[d.operands - 1];   // a square has one operand
+    const TableIndex b = x[d.operands - 1];   // a square has one operand
     return {
         code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], b, y[c], y[next.operands]};
   }
@@ -184,7 +184,7 @@ class Coder {
     if (is_full_sum(p_, node)) return add_full_sum(std::get<OpNode>(node));
     if (const SelectNode* n = as<SelectNode>(node)) return add_select(*n);
     if (const VjpNode* n = as<VjpNode>(node)) return add_vjp(*n);
-    if (const MapNode* n = as<MapNode>(node)) return add_map(n->in, n->out, Arithmetic::none, *n->map);
+    if (const JvpNode* n = as<JvpNode>(node)) return add_map(n->in, n->out, Arithmetic::none, *n->map);
     const OpNode& n = std::get<OpNode>(node);
     if (is_cast_of_bools(n)) return become(n.out[0], operand(n.in[0]));
     const kernels::MapKernel* const logic = logic_kernel(n);

@@ -8,7 +8,7 @@
 namespace tapedeck::compiled {
 
 /// An index into one of the two tables.
-using Entry = std::uint32_t;
+using TableIndex = std::uint32_t;
 
 /// Operations on an operand a, or on a and b, for which groups have instructions that keep the last result in
 /// vector registers. An operation that is named after a partial computes a · partial(b).
@@ -56,10 +56,10 @@ struct GroupInstruction {
     held_sum,    // adds the last result to sum b
     arithmetic   // this and the following codes: arithmetic, then products
   };
-  std::uint16_t code;          // the index of the handler
-  bool stores = false;         // arithmetic, fetch: whether y is written, not only held for the next
-  Entry a = 0, b = 0, c = 0;   // entries of the table for reading
-  Entry y = 0;                 // an entry of the table for writing
+  std::uint16_t code;               // the index of the handler
+  bool stores = false;              // arithmetic, fetch: whether y is written, not only held for the next
+  TableIndex a = 0, b = 0, c = 0;   // entries of the table for reading
+  TableIndex y = 0;                 // an entry of the table for writing
 };
 
 constexpr std::uint16_t code_of(GroupInstruction::Kind kind) { return static_cast<std::uint16_t>(kind); }
@@ -102,13 +102,13 @@ struct GroupCode {
   std::vector<ValueId> results, bool_results;
   std::vector<bool> single_bools;   // by single: whether it is a bool
 
-  Entry first_single() const { return 1 + registers; }
-  Entry first_stream() const { return first_single() + count(singles); }
-  Entry first_result() const { return first_stream() + count(streams); }   // in the table for reading
-  Entry first_bytes() const { return first_result() + count(results); }
-  Entry first_viewed() const { return first_bytes() + count(bytes); }
-  Entry size() const { return first_viewed() + count(viewed); }
-  Entry written() const { return registers + count(results) + count(bool_results); }
+  TableIndex first_single() const { return 1 + registers; }
+  TableIndex first_stream() const { return first_single() + count(singles); }
+  TableIndex first_result() const { return first_stream() + count(streams); }   // in the table for reading
+  TableIndex first_bytes() const { return first_result() + count(results); }
+  TableIndex first_viewed() const { return first_bytes() + count(bytes); }
+  TableIndex size() const { return first_viewed() + count(viewed); }
+  TableIndex written() const { return registers + count(results) + count(bool_results); }
 
   /// The order in which a sum is added up, which is that of the op or of the vjp kernel.
   enum class Order : std::uint8_t { full, vjp, rows };
@@ -122,14 +122,14 @@ struct GroupCode {
   Pass pass;
   std::vector<GroupInstruction> instructions;   // the last one is Kind::end
   std::vector<GroupCall> calls;
-  std::vector<Entry> entries;   // the entries of the calls
+  std::vector<TableIndex> entries;   // the entries of the calls
   std::vector<kernels::StridedView> views;
   std::vector<Sum> sums;
   std::vector<ValueId> reads, writes;   // the values in memory, without duplicates
 
  private:
-  template <class T> static Entry count(const std::vector<T>& list) {
-    return static_cast<Entry>(list.size());
+  template <class T> static TableIndex count(const std::vector<T>& list) {
+    return static_cast<TableIndex>(list.size());
   }
 };
 

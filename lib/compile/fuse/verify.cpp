@@ -171,7 +171,7 @@ class GroupVerifier {
     } else if (const VjpNode* vjp = as<VjpNode>(node)) {
       for (const VjpNode::Result& r : vjp->results)
         want_gradient(*vjp, r);
-    } else if (const MapNode* tangent = as<MapNode>(node)) {
+    } else if (const JvpNode* tangent = as<JvpNode>(node)) {
       want(tangent->out, map(tangent->in, *tangent->map));
     } else {
       want(std::get<OpNode>(node));
@@ -286,11 +286,11 @@ class GroupVerifier {
       broken("lines beyond the end of {} are read", p_[e.of].spec);
   }
 
-  Term read(Entry e) const {
+  Term read(TableIndex e) const {
     if (e >= read_.size() || read_[e] == kUnknown) broken("a place is read that holds nothing");
     return read_[e];
   }
-  Term read(Entry e, Form form, Term held) const {
+  Term read(TableIndex e, Form form, Term held) const {
     if (form == Form::held) {
       if (held == kUnknown) broken("a result is read that is not held");
       return held;
@@ -299,12 +299,12 @@ class GroupVerifier {
     if (single != (form == Form::single)) broken("a place is read in another form than it has");
     return read(e);
   }
-  void write(Entry y, Term t) {
+  void write(TableIndex y, Term t) {
     if (y >= written_.size()) broken("a place is written that there is not");
     written_[y] = t;
     if (y < code_.registers)
       read_[1 + y] = t;
-    else if (const Entry r = y - code_.registers; r < code_.results.size())
+    else if (const TableIndex r = y - code_.registers; r < code_.results.size())
       read_[code_.first_result() + r] = t;
   }
 
@@ -380,7 +380,7 @@ class GroupVerifier {
         broken("there is no such instruction");
     }
   }
-  void add(Entry sum, Term t) {
+  void add(TableIndex sum, Term t) {
     if (sum >= added_.size() || added_[sum] != kUnknown) broken("a sum is added to twice");
     added_[sum] = t;
   }
@@ -388,20 +388,20 @@ class GroupVerifier {
     const std::size_t places = c.operands + (c.is_vjp ? c.operands - 2u : 1u);
     if (c.first > code_.entries.size() || places > code_.entries.size() - c.first)
       broken("a call has too few entries");
-    const Entry* const entry = &code_.entries[c.first];
+    const TableIndex* const entry = &code_.entries[c.first];
     std::vector<Term> x;
-    for (Entry k = 0; k < c.operands; ++k) {
+    for (TableIndex k = 0; k < c.operands; ++k) {
       const bool moves = c.moves >> k & 1;
-      const Entry e = entry[k];
+      const TableIndex e = entry[k];
       x.push_back(e == 0 ? kUnknown : read(e, moves ? Form::moving : Form::single, kUnknown));
     }
     const auto* const loop = reinterpret_cast<const void*>(c.loop);
     if (!c.is_vjp) return write(entry[c.operands], call(x, loop, 0));
     if (x.back() == kUnknown || !(c.moves >> (c.operands - 1) & 1))
       broken("a cotangent is not there for each element");
-    for (Entry k = 0; k + 2 < c.operands; ++k) {
+    for (TableIndex k = 0; k + 2 < c.operands; ++k) {
       if (c.put[k] == Put::nothing) continue;
-      const Entry y = entry[c.operands + k];
+      const TableIndex y = entry[c.operands + k];
       const Term dx = call(x, loop, k);
       if (c.put[k] == Put::store)
         write(y, dx);

@@ -25,7 +25,7 @@ struct OpNode {
 };
 
 /// out = map(in): the jvp of an elementwise op, which is an elementwise kernel without an op.
-struct MapNode {
+struct JvpNode {
   const kernels::MapKernel* map = nullptr;
   std::vector<Access> in = {};
   ValueId out = {};
@@ -108,7 +108,7 @@ struct ActionNode {
   std::vector<ValueId> out = {};
 };
 
-using Node = std::variant<OpNode, MapNode, VjpNode, UserMapNode, SelectNode, ProductSum, ReadNode, StoreNode,
+using Node = std::variant<OpNode, JvpNode, VjpNode, UserMapNode, SelectNode, ProductSum, ReadNode, StoreNode,
                           ActionNode>;
 
 /// Calls read(access) for each operand of a node, whether it is read or not, and write(value) for each

@@ -64,7 +64,7 @@ void Program::back_to(const Mark& m) {
 std::string name_of(const Node& node) {
   struct Name {
     std::string operator()(const OpNode& n) const { return std::string(n.op->name); }
-    std::string operator()(const MapNode&) const { return "tangent"; }
+    std::string operator()(const JvpNode&) const { return "tangent"; }
     std::string operator()(const VjpNode& n) const {
       return fmt::format("gradient of {}", n.op ? n.op->name : "map");
     }

@@ -87,7 +87,7 @@ class ProgramVerifier {
       require(a.reads(), "an op reads all of its operands");
     if (n.map && n.out.size() == 1 && n.out[0]) check_broadcast(n.in, spec(n.out[0]).shape);
   }
-  void check_specs(const MapNode& n) const {
+  void check_specs(const JvpNode& n) const {
     require(n.map && static_cast<std::size_t>(n.map->operands) == n.in.size(),
             "it has another number of operands");
     check_broadcast(n.in, spec(n.out).shape);

@@ -86,9 +86,9 @@ struct Signature {
   }
 };
 
-class Entry {
+class RecordedProgram {
  public:
-  Entry(const Arguments& x, Program program, Tracer::Variables v, std::shared_ptr<const void> s)
+  RecordedProgram(const Arguments& x, Program program, Tracer::Variables v, std::shared_ptr<const void> s)
       : signature(x), plan(std::move(program)), variables(std::move(v)), structure(std::move(s)) {}
 
   Signature signature;
@@ -191,17 +191,17 @@ void report_fault(const std::string& name, const std::string& fault) {
 struct Programs::State {
   CompileOptions options;
   mutable std::mutex mutex;
-  std::vector<std::shared_ptr<Entry>> entries;
+  std::vector<std::shared_ptr<RecordedProgram>> entries;
   std::vector<Signature> makers;   // signatures of calls that created variables
 
-  std::shared_ptr<Entry> find(const Arguments& x) const {
+  std::shared_ptr<RecordedProgram> find(const Arguments& x) const {
     const std::lock_guard lock(mutex);
     const auto e = std::find_if(entries.begin(), entries.end(),
                                 [&](const auto& entry) { return entry->signature.matches(x); });
     return e == entries.end() ? nullptr : *e;
   }
   // Precondition: the mutex is locked.
-  const std::shared_ptr<Entry>& entry(std::string_view what, std::size_t number) const {
+  const std::shared_ptr<RecordedProgram>& entry(std::string_view what, std::size_t number) const {
     if (number >= entries.size())
       throw_error<ArgumentError>("{}: program {} of {}, which has {}; the first one is 0", what, number,
                                  options.name, entries.size());
@@ -218,9 +218,9 @@ struct Programs::State {
   }
   void note_made_variables(const Arguments& x, bool again);
   void add(const Arguments& x, Program program, const Tracer& tracer, std::shared_ptr<const void> structure);
-  void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
-  void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
-  void check_replay(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
+  void replay(RecordedProgram& e, const Arguments& x, std::vector<Tensor>& y);
+  void replay_checked(RecordedProgram& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
+  void check_replay(RecordedProgram& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
  private:
   compiled::Workspaces workspaces_;
@@ -267,7 +267,8 @@ void Programs::State::note_made_variables(const Arguments& x, bool again) {
 
 void Programs::State::add(const Arguments& x, Program program, const Tracer& tracer,
                           std::shared_ptr<const void> structure) {
-  auto entry = std::make_shared<Entry>(x, std::move(program), tracer.variables(), std::move(structure));
+  auto entry =
+      std::make_shared<RecordedProgram>(x, std::move(program), tracer.variables(), std::move(structure));
   if (entry->plan.fault) report_fault(options.name, *entry->plan.fault);
   const std::lock_guard lock(mutex);
   if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
@@ -276,7 +277,7 @@ void Programs::State::add(const Arguments& x, Program program, const Tracer& tra
   }
 }
 
-void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& y) {
+void Programs::State::replay(RecordedProgram& e, const Arguments& x, std::vector<Tensor>& y) {
   e.calls.fetch_add(1, std::memory_order_relaxed);
   if (thread_state.notes) [[unlikely]]
     for (const auto& [address, weak] : e.variables)
@@ -289,7 +290,7 @@ void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& 
 }
 
 // Replays the program, and compares the results with those of the function.
-void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& eager,
+void Programs::State::replay_checked(RecordedProgram& e, const Arguments& x, const Eager& eager,
                                      std::vector<Tensor>& y) {
   const std::vector<Tensor> given = y;
   try {
@@ -299,7 +300,8 @@ void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& 
     throw;
   }
 }
-void Programs::State::check_replay(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
+void Programs::State::check_replay(RecordedProgram& e, const Arguments& x, const Eager& eager,
+                                   std::vector<Tensor>& y) {
   const std::vector<VariableCell*> cells = assigned_by(e.plan.program);
   const std::vector<Tensor> before = values_of(cells);
   const Returned wanted = eager(with_fresh_ids(x.tensors), x.keys);
@@ -346,7 +348,7 @@ Programs::~Programs() = default;
 
 std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
   const bool eagerly = must_run_eagerly();
-  const std::shared_ptr<Entry> e = eagerly ? nullptr : state_->find(x);
+  const std::shared_ptr<RecordedProgram> e = eagerly ? nullptr : state_->find(x);
   if (!e || e->plan.fault) {
     Returned r = e || eagerly || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);
     y = std::move(r.tensors);
@@ -361,7 +363,7 @@ std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eage
 }
 
 namespace {
-ProgramInfo info_of(const Entry& e) {
+ProgramInfo info_of(const RecordedProgram& e) {
   ProgramInfo info{.signature = e.signature.text(), .calls = e.calls.load()};
   for (const compiled::Step& step : e.plan.steps) {
     info.nodes += static_cast<std::int64_t>(step.nodes.size());
@@ -394,12 +396,12 @@ std::string Programs::summary() const {
 
 std::string Programs::to_dot(std::size_t number) const {
   const std::lock_guard lock(state_->mutex);
-  const Entry& e = *state_->entry("to_dot", number);
+  const RecordedProgram& e = *state_->entry("to_dot", number);
   return compiled::graph_of(e.plan, headline(state_->options.name, info_of(e)));
 }
 
 void Programs::write_html(const std::string& path, std::size_t number, const Profile* profile) const {
-  const std::shared_ptr<Entry> e = [&] {
+  const std::shared_ptr<RecordedProgram> e = [&] {
     const std::lock_guard lock(state_->mutex);
     return state_->entry("write_html", number);
   }();

@@ -404,7 +404,7 @@ void Tracer::on_map(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
       use(x[i]);
     return;
   }
-  MapNode node{.map = &kernel};
+  JvpNode node{.map = &kernel};
   for (int i = 0; i < x.size(); ++i)
     node.in.push_back(access_to(x[i], "a derivative"));
   node.out = new_value(y);

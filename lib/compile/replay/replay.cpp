@@ -307,7 +307,7 @@ void Replay::run(const OpNode& n, Bound& b) {
   keep(*b.node, n.out, std::move(y));
 }
 
-void Replay::run(const MapNode& n, Bound& b) {
+void Replay::run(const JvpNode& n, Bound& b) {
   kernels::run_map(*n.map, {b.refs.data(), static_cast<int>(b.refs.size())}, b.y[0]);
 }
 

@@ -83,7 +83,7 @@ class Replay {
   void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);
   void run(const OpNode& n, Bound& b);
-  void run(const MapNode& n, Bound& b);
+  void run(const JvpNode& n, Bound& b);
   void run(const VjpNode& n, Bound& b);
   void run(const UserMapNode& n, Bound& b);
   void run(const SelectNode& n, Bound& b);

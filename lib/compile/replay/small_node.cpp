@@ -278,7 +278,7 @@ std::optional<SmallNode> SmallNode::of(const Program& p, const Node& node) {
     if (n->op->meaning == Meaning::rearrange || n->op->meaning == Meaning::add_part)
       return make(n->out[0], [&](const auto& m) { return m.parts(*n); });
   }
-  if (const MapNode* n = as<MapNode>(node))
+  if (const JvpNode* n = as<JvpNode>(node))
     return make(n->out, [&](const auto& m) { return m.map(*n->map, n->in, n->out); });
   if (const VjpNode* n = as<VjpNode>(node); n && !n->results.empty())
     return make(n->results[0].value, [&](const auto& m) { return m.vjp(*n); });
