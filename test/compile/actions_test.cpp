@@ -125,7 +125,7 @@ TEST_CASE("a derivative that reads numbers uses what it is given alone", "[recor
   SECTION("referred to") {
     const auto f = compile(
         [](const Tensor& x) { return gradient_with(x, [x](const Tensor& dy) { return dy * x.at({0}); }); });
-    CHECK_THROWS_WITH(f(vector_of(1)), Contains("refers to by itself"));
+    CHECK_THROWS_WITH(f(vector_of(1)), Contains("not one of its arguments"));
     CHECK_THROWS_AS(f(vector_of(2)), TraceError);
   }
   SECTION("read by an op before a number is read") {
@@ -463,7 +463,7 @@ TEST_CASE("observers made inside of a function are refused", "[recorded][actions
     const NumericsCheck check;
     return log(x);
   });
-  CHECK_THROWS_WITH(f(vector_of(1)), Contains("inside of the function"));
+  CHECK_THROWS_WITH(f(vector_of(1)), Contains("inside the function"));
 }
 
 TEST_CASE("checks of numbers run though nothing reads their results", "[recorded][replay][actions]") {
@@ -552,7 +552,7 @@ TEST_CASE("kernels use their inputs alone", "[recorded][actions][kernels]") {
   const Tensor x = full({4}, 3.0F, DType::f32);
   CHECK_THROWS_WITH(
       compile([](const Tensor& v) { return kernel("tensor_in_attributes")(v, TensorAttrs{mean(v)}); })(x),
-      Contains("none of its inputs"));
+      Contains("not one of its inputs"));
   CHECK_THROWS_AS(compile([](const Tensor& v) {
                     const Tensor m = mean(v);
                     return map([m](auto e) { return e + m.item<float>(); }, v);

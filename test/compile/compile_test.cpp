@@ -117,8 +117,8 @@ TEST_CASE("numbers of what is recorded may not be read", "[recorded][errors]") {
   const Variable v(tensor({1.0, 2.0}));
   CHECK_THROWS_WITH(
       f(tensor({1.0, 2.0})),
-      "sign: the numbers of f32[], computed by #0 sum, are read on the host, where a replay would see "
-      "those of the recording; use where, or do this outside of the compiled function");
+      "sign: the numbers of f32[], computed by #0 sum, are read on the host, where a replay would see the "
+      "numbers of the recording; use where, or do this outside the compiled function");
   CHECK(f.programs().empty());
   CHECK_THROWS_AS(f(tensor({1.0, 2.0})), TraceError);
   const Tensor outside = tensor(3.0);

@@ -147,7 +147,7 @@ TEST_CASE("sorted segments are recorded with their ids", "[recorded][indices]") 
   CHECK(sums(tensor({1.0, 2.0}), i64({0, 1})).shape() == Shape{2});
   CHECK_THROWS_WITH(
       sums(tensor({1.0, 2.0}), i64({0, 0})),
-      Catch::Contains("segment_sum: gives f32[1] in a replay, and gave f32[2] when it was recorded"));
+      Catch::Contains("segment_sum: returns f32[1] in a replay, but returned f32[2] when it was recorded"));
   CHECK_THROWS_WITH(sums(tensor({1.0, 2.0}), i64({1, 0})),
                     "segment_sum: id 0 at position 1 is negative or less than the one before; use "
                     "unsorted_segment ops");
@@ -294,7 +294,7 @@ TEST_CASE("control flow that reads a condition is named", "[recorded][errors]") 
   CHECK_THROWS_WITH(
       loop(tensor(1.0)),
       Catch::Contains("while_loop reads the numbers of bool[], computed by #0 less, on the host") &&
-          Catch::Contains("use where, or do this outside of the compiled function"));
+          Catch::Contains("use where, or do this outside the compiled function"));
   const auto branch = compile([](const Tensor& x) {
     return cond(
         greater(x, 0.0), {x}, [](const Tensor& y) { return y; }, [](const Tensor& y) { return -y; });

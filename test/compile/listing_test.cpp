@@ -21,7 +21,7 @@ TEST_CASE("a program as a table and as a graph", "[recorded]") {
       },
       {.name = "f"});
   CHECK(f.summary().empty());
-  CHECK_THROWS_WITH(f.to_dot(), "to_dot: program 0 of f, which has 0; the first one is 0");
+  CHECK_THROWS_WITH(f.to_dot(), "to_dot: there is no program 0 of f, which has 0; the first one is 0");
   f(ones({2, 3}));
   const std::string table = f.summary(), graph = f.to_dot();
   CHECK(table.substr(0, 12) == "f(f32[2,3]):");

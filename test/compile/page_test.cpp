@@ -23,7 +23,8 @@ TEST_CASE("a page has the nodes of a program, by groups, and where their results
       {.name = "<f>"});
   const test::TemporaryFolder folder;
   const std::string path = folder / "page.html";
-  CHECK_THROWS_WITH(f.write_html(path), "write_html: program 0 of <f>, which has 0; the first one is 0");
+  CHECK_THROWS_WITH(f.write_html(path),
+                    "write_html: there is no program 0 of <f>, which has 0; the first one is 0");
   CHECK(folder.files() == 0);
   f(ones({2, 64}), ones({64}));
   f.write_html(path);

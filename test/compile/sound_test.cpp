@@ -101,10 +101,9 @@ TEST_CASE("a number of a key that is an argument may not be read", "[compile][er
   using random::Key;
   const auto f =
       compile([](Key k) { return random::normal({2}, Key{.seed = k.seed + 1}); }, {.name = "draw"});
-  CHECK_THROWS_WITH(
-      f(Key{.seed = 1}),
-      "draw: a number of a key that is an argument is read, where a replay would see that of the "
-      "recording; use key.split(i) to make other keys of it");
+  CHECK_THROWS_WITH(f(Key{.seed = 1}),
+                    "draw: a number of a key that is an argument is read, where a replay would see the key "
+                    "of the recording; use key.split(i) to derive keys from it");
   const auto g = compile([](Key k) { return random::normal({2}, Key{.seed = k.seed, .stream = 4}); });
   CHECK_THROWS_AS(g(Key{.seed = 1}), TraceError);
   const auto whole =
@@ -120,7 +119,7 @@ TEST_CASE("tensors that are no arguments can be forbidden", "[compile][errors]")
                          {.name = "step", .captures = Captures::forbid});
   CHECK_THROWS_WITH(
       f(tensor({1.0, 1.0})),
-      "step: add reads f32[2], which is no argument and would be a constant; pass it as an argument, "
+      "step: add reads f32[2], which is not an argument and would become a constant; pass it as an argument, "
       "make it a variable, or compile with captures; it comes after #0 read variable, #1 mul");
   const auto g = compile(
       [&](const Tensor& x) {

@@ -241,7 +241,7 @@ TEST_CASE("the verifier of programs names the node and the rule", "[program]") {
     p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}});
     CHECK_THROWS_WITH(
         p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}}),
-        "compile: mul defines a value a second time");
+        "compile: mul defines a value that is defined already");
   }
   SECTION("a value that is not there") {
     CHECK_THROWS_WITH(

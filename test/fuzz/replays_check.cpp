@@ -65,8 +65,9 @@ class Checker {
         // A derivative that reads numbers has no further derivatives, which a tape or accumulator might want.
         if (std::string_view(e.what()).find("for a further derivative") != std::string_view::npos) return "";
         // Wrong indices may be right ones for other shapes, which a replay refuses.
-        const bool other_shape = p_.wrong_indices && std::string_view(e.what()).find(
-                                                         " in a replay, and gave ") != std::string_view::npos;
+        const bool other_shape =
+            p_.wrong_indices &&
+            std::string_view(e.what()).find(" in a replay, but returned ") != std::string_view::npos;
         if (error.empty() && !other_shape) return where + "throws: " + e.what();
         if (!runs_itself) fault = variables.changed();
         copy_variables();

@@ -216,7 +216,7 @@ class GroupVerifier {
     else if (rows)
       want_sum(r.value, so_far, {r.value, GroupCode::Order::rows, false, *rows});
     else
-      broken("a gradient is no sum that groups can compute");
+      broken("groups cannot compute the sum of a gradient");
   }
   Term gradient(const VjpNode& n, std::size_t i) {
     const auto all = steps_of(*n.kernel);
@@ -252,7 +252,7 @@ class GroupVerifier {
     const GroupInstruction* const end = i + code_.instructions.size();
     for (; i < end && i->code != code_of(Kind::end); ++i)
       follow(*i);
-    if (i + 1 != end) broken("the code does not end where its list does");
+    if (i + 1 != end) broken("the code does not end with its last instruction");
   }
   void fill() {
     for (std::size_t s = 0; s < code_.singles.size(); ++s) {
@@ -276,7 +276,7 @@ class GroupVerifier {
   }
   void require_dtype(ValueId v, bool boolean) const {
     if (p_[v].spec.dtype != (boolean ? DType::boolean : code_.pass.dtype))
-      broken("{} is read as another dtype", p_[v].spec);
+      broken("{} is read with the wrong dtype", p_[v].spec);
   }
   // Loops read whole lines of 64 bytes, and the memory of a value is padded to whole lines from its
   // beginning.
@@ -287,20 +287,20 @@ class GroupVerifier {
   }
 
   Term read(TableIndex e) const {
-    if (e >= read_.size() || read_[e] == kUnknown) broken("a place is read that holds nothing");
+    if (e >= read_.size() || read_[e] == kUnknown) broken("an entry is read that has not been set");
     return read_[e];
   }
   Term read(TableIndex e, Form form, Term held) const {
     if (form == Form::held) {
-      if (held == kUnknown) broken("a result is read that is not held");
+      if (held == kUnknown) broken("a result is read that is not in vector registers");
       return held;
     }
     const bool single = e >= code_.first_single() && e < code_.first_stream();
-    if (single != (form == Form::single)) broken("a place is read in another form than it has");
+    if (single != (form == Form::single)) broken("an entry is read in the wrong form");
     return read(e);
   }
   void write(TableIndex y, Term t) {
-    if (y >= written_.size()) broken("a place is written that there is not");
+    if (y >= written_.size()) broken("an entry is written that does not exist");
     written_[y] = t;
     if (y < code_.registers)
       read_[1 + y] = t;
@@ -310,11 +310,11 @@ class GroupVerifier {
 
   void follow(const GroupInstruction& i) {
     constexpr std::uint16_t products = code_of(Then{}, Form{}, Form{}, Form::moving);
-    if (i.code >= kCodes) broken("there is no such instruction");
+    if (i.code >= kCodes) broken("an instruction has an unknown code");
     // Handlers load entries before they know whether they need them.
     const bool computes = i.code >= code_of(Kind::arithmetic);
     if (i.a >= read_.size() || (computes && (i.b >= read_.size() || i.c >= read_.size())))
-      broken("an entry lies outside of its table");
+      broken("an entry is outside its table");
     if (i.code >= products)
       follow_product(i, i.code - products);
     else if (i.code >= code_of(Kind::arithmetic))
@@ -338,7 +338,7 @@ class GroupVerifier {
   }
   void follow_arithmetic(const GroupInstruction& i, int at) {
     const auto op = static_cast<Arithmetic>(at / 9);
-    if (has_one_operand(op) && at / 3 % 3 != at % 3) broken("there is no such instruction");
+    if (has_one_operand(op) && at / 3 % 3 != at % 3) broken("an instruction has an unknown code");
     const Term a = read(i.a, static_cast<Form>(at / 3 % 3), held_),
                b = read(i.b, static_cast<Form>(at % 3), held_);
     hold(i, terms_.arithmetic(op, a, b));
@@ -349,15 +349,15 @@ class GroupVerifier {
       case Kind::pause:
         return;
       case Kind::call:
-        if (i.b >= code_.calls.size()) broken("there is no such call");
+        if (i.b >= code_.calls.size()) broken("an instruction has no call");
         return follow_call(code_.calls[i.b]);
       case Kind::copy:
         read(i.a, i.b ? Form::single : Form::moving, kUnknown);
         return write(i.y, read(i.a));
       case Kind::fetch: {
         if (i.a < code_.first_viewed() || i.a >= code_.size())
-          broken("a view selects from what is not in memory");
-        if (i.b >= code_.views.size()) broken("there is no such view");
+          broken("a view selects from an operand that is not in memory");
+        if (i.b >= code_.views.size()) broken("an instruction has no view");
         if (fetched_[i.b]) broken("a view is followed twice in a block");
         fetched_[i.b] = true;
         const Elements& e = code_.viewed[i.a - code_.first_viewed()];
@@ -370,14 +370,14 @@ class GroupVerifier {
         if (i.y < code_.registers + code_.results.size()) broken("bools are written as numbers");
         return write(i.y, read(i.a));
       case Kind::held_sum:
-        if (held == kUnknown) broken("a sum reads a result that is not held");
+        if (held == kUnknown) broken("a sum reads a result that is not in vector registers");
         held_ = held;
         return add(i.b, held);
       case Kind::sum:
         read(i.a, Form::moving, kUnknown);
         return add(i.b, read(i.a));
       default:
-        broken("there is no such instruction");
+        broken("an instruction has an unknown code");
     }
   }
   void add(TableIndex sum, Term t) {
@@ -398,7 +398,7 @@ class GroupVerifier {
     const auto* const loop = reinterpret_cast<const void*>(c.loop);
     if (!c.is_vjp) return write(entry[c.operands], call(x, loop, 0));
     if (x.back() == kUnknown || !(c.moves >> (c.operands - 1) & 1))
-      broken("a cotangent is not there for each element");
+      broken("a cotangent is missing, or is a single element");
     for (TableIndex k = 0; k + 2 < c.operands; ++k) {
       if (c.put[k] == Put::nothing) continue;
       const TableIndex y = entry[c.operands + k];
@@ -408,7 +408,7 @@ class GroupVerifier {
       else if (c.put[k] == Put::add && y < written_.size() && written_[y] != kUnknown)
         write(y, terms_.arithmetic(Arithmetic::add, written_[y], dx));
       else
-        broken("a gradient is added to what is not there");
+        broken("a gradient is added to a result that has not been set");
     }
   }
 
@@ -419,11 +419,12 @@ class GroupVerifier {
     const auto check = [&](ValueId v, Term t, DType dtype) {
       if (p_[v].spec.dtype != dtype) broken("{} is written as {}", p_[v].spec, name_of(dtype));
       const auto wanted = wanted_.find(v);
-      if (wanted == wanted_.end()) broken("value {} is written, which no node of the group gives", v.index());
+      if (wanted == wanted_.end())
+        broken("value {} is written, but no node of the group computes it", v.index());
       at_ = of_[v];
       if (p_[v].spec.shape.size() != n_) broken("{} is written in a pass of {}", p_[v].spec, n_);
       if (++times[v.index()] > 1) broken("its result is written twice");
-      if (t != wanted->second) broken("the group writes another value in the place of its result");
+      if (t != wanted->second) broken("the group writes a wrong value for its result");
     };
     for (std::size_t r = 0; r < code_.results.size(); ++r)
       check(code_.results[r], written_[code_.registers + r], code_.pass.dtype);
@@ -432,12 +433,14 @@ class GroupVerifier {
     for (std::size_t s = 0; s < code_.sums.size(); ++s) {
       const GroupCode::Sum& how = code_.sums[s];
       if (!how.to) continue;
-      if (p_[how.to].spec.dtype != code_.pass.dtype) broken("{} is summed as another dtype", p_[how.to].spec);
+      if (p_[how.to].spec.dtype != code_.pass.dtype)
+        broken("{} is summed with the wrong dtype", p_[how.to].spec);
       const auto wanted = sums_.find(how.to);
-      if (wanted == sums_.end()) broken("value {} is summed, which is no sum of the group", how.to.index());
+      if (wanted == sums_.end())
+        broken("value {} is summed, but it is not a sum of the group", how.to.index());
       at_ = of_[how.to];
       if (added_[s] == kUnknown || sum(added_[s], how) != wanted->second)
-        broken("the group sums something else, or in another order");
+        broken("the group sums the wrong elements, or in the wrong order");
     }
   }
 

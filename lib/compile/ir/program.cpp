@@ -25,7 +25,7 @@ NodeId Program::define(Node&& node) {
   });
   for_each_result(node, [&](ValueId v) {
     if (v.index() >= values_.size() || values_[v].from != Value::From::nothing)
-      throw_error<InternalError>("compile: {} defines a value a second time", name_of(node));
+      throw_error<InternalError>("compile: {} defines a value that is defined already", name_of(node));
     values_[v].from = Value::From::node;
     values_[v].node = id;
   });

@@ -42,7 +42,7 @@ class PlanVerifier {
     for (const NodeId n : ids_of(p_.nodes()))
       if (must_run(p_, p_[n]) && !done_[n]) {
         at_ = n;
-        broken("it is left out");
+        broken("it must run, but is in no step");
       }
   }
   std::string where() const { return at_ ? fmt::format("node {}, {}: ", at_.index(), name_of(p_[at_])) : ""; }
@@ -71,18 +71,19 @@ class PlanVerifier {
     for (const ValueId v : ids_of(p_.values())) {
       if (home(v).in == Home::In::constants) {
         const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
-        if (p_[v].from != Value::From::constant) broken("value {} lies among the constants", v.index());
+        if (p_[v].from != Value::From::constant)
+          broken("value {} is stored among the constants, but is not one", v.index());
         if (from < 0 || to > plan_.constant_bytes)
-          broken("constant {} lies outside of their memory", v.index());
+          broken("constant {} is stored outside the memory of constants", v.index());
         const auto after = taken.lower_bound(from);
         if ((after != taken.end() && after->first < to) ||
             (after != taken.begin() && std::prev(after)->second > from))
-          broken("constant {} lies over another", v.index());
+          broken("constant {} overlaps another one", v.index());
         taken[from] = to;
       }
       if (p_[v].from == Value::From::constant && home(v).in != Home::In::registers) {
         if (home(v).in != Home::In::constants && home(v).in != Home::In::borrowed)
-          broken("constant {} lies in memory that is written", v.index());
+          broken("constant {} is stored in memory that is written", v.index());
         is_there_[v] = true;
       }
     }
@@ -94,7 +95,7 @@ class PlanVerifier {
     const Home::In in = home(v).in;
     if (in == Home::In::registers) return;   // nothing reads it
     if (in == Home::In::arena) return occupy(v, {});
-    if (in != there) broken("value {} lies where it does not come from", v.index());
+    if (in != there) broken("value {} is expected in memory where it is not", v.index());
     is_there_[v] = true;
   }
   // A kernel computes v. `into`: the value that the kernel adds to in place, if it has the same home.
@@ -103,7 +104,7 @@ class PlanVerifier {
       case Home::In::arena:
         return occupy(v, into);
       case Home::In::output:
-        if (!is_result(v)) broken("value {} lies in memory of a result that it is not", v.index());
+        if (!is_result(v)) broken("value {} is stored in the memory of a result, but is not one", v.index());
         is_there_[v] = true;
         return;
       default:
@@ -117,7 +118,7 @@ class PlanVerifier {
   void occupy(ValueId v, ValueId into) {
     const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
     if (from < 0 || from % 64 != 0 || to > plan_.arena_bytes)
-      broken("value {} lies outside of the arena", v.index());
+      broken("value {} is stored outside the arena", v.index());
     auto tag = arena_.upper_bound(from);
     if (tag != arena_.begin() && std::prev(tag)->second.to > from) --tag;
     while (tag != arena_.end() && tag->first < to) {
@@ -134,14 +135,14 @@ class PlanVerifier {
   }
 
   void require(const Access& a) const {
-    if (!is_there_[a.of]) broken("value {} is read where it does not lie", a.of.index());
+    if (!is_there_[a.of]) broken("value {} is read where it is not stored", a.of.index());
   }
   void require_kept(ValueId v) const {
-    if (!is_there_[v]) broken("value {} is read from memory, where it does not lie", v.index());
+    if (!is_there_[v]) broken("value {} is read from memory, but is not stored there", v.index());
   }
 
   void run_node(const Step& step) {
-    if (step.nodes.size() != 1) broken("a step of several nodes is no group");
+    if (step.nodes.size() != 1) broken("a step of several nodes must be a group");
     const Node& node = p_[at_];
     for_each_operand(node, [&](const Access& a) { require(a); });
     const OpNode* op = as<OpNode>(node);
@@ -168,10 +169,11 @@ class PlanVerifier {
   }
 
   void run_group(const Step& step, std::size_t number) {
-    if (number >= plan_.groups.size()) broken("its group is not there");
+    if (number >= plan_.groups.size()) broken("its group is missing");
     const Group& group = plan_.groups[number];
     if (const auto wrong = verify(p_, *plan_.passes, step, group.code())) broken("{}", *wrong);
-    if (group.scratch_bytes() > plan_.scratch_bytes) broken("its group needs more memory than there is");
+    if (group.scratch_bytes() > plan_.scratch_bytes)
+      broken("its group needs more scratch memory than the plan has");
     const GroupCode& code = group.code();
     for (const auto* list : {&code.singles, &code.streams, &code.bytes, &code.viewed})
       for (const Elements& e : *list)

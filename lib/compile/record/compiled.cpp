@@ -203,8 +203,8 @@ struct Programs::State {
   // Precondition: the mutex is locked.
   const std::shared_ptr<RecordedProgram>& entry(std::string_view what, std::size_t number) const {
     if (number >= entries.size())
-      throw_error<ArgumentError>("{}: program {} of {}, which has {}; the first one is 0", what, number,
-                                 options.name, entries.size());
+      throw_error<ArgumentError>("{}: there is no program {} of {}, which has {}; the first one is 0", what,
+                                 number, options.name, entries.size());
     return entries[number];
   }
   bool full() const {
@@ -258,8 +258,9 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
 
 void Programs::State::note_made_variables(const Arguments& x, bool again) {
   if (again)
-    throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
-                            options.name);
+    throw_error<TraceError>(
+        "{}: creates variables in each call; create them once, outside the function or in its first call",
+        options.name);
   Signature signature(x);
   const std::lock_guard lock(mutex);
   makers.push_back(std::move(signature));
@@ -311,20 +312,20 @@ void Programs::State::check_replay(RecordedProgram& e, const Arguments& x, const
   replay(e, x, y);
   if (y.size() != wanted.tensors.size())
     throw_error<TraceError>(
-        "{}: the replay gives {} tensors, and the function {}: it depends on something that was a constant "
-        "while it was recorded",
+        "{}: the replay returns {} tensors, the function {}: it depends on something that was recorded as a "
+        "constant",
         options.name, y.size(), wanted.tensors.size());
   for (std::size_t i = 0; i < y.size(); ++i)
     if (!same_bits(y[i], wanted.tensors[i]))
       throw_error<TraceError>(
-          "{}: result {} of the replay, {}, is not that of the function: it depends on something that was a "
-          "constant while it was recorded",
+          "{}: result {} of the replay, {}, differs from that of the function: it depends on something that "
+          "was recorded as a constant",
           options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (!same_bits(cells[i]->value, values[i]))
       throw_error<TraceError>(
-          "{}: the replay gives {} another value than the function: it depends on something "
-          "that was a constant while it was recorded",
+          "{}: the replay and the function assign different values to {}: it depends on something that was "
+          "recorded as a constant",
           options.name, detail::described(*cells[i]));
 }
 

@@ -139,8 +139,8 @@ Access Tracer::access_to(const Tensor& x, std::string_view reader) {
     attempt_->given_up = true;
   else if (is_unknown)
     refuse(
-        fmt::format("{}: {} reads {}, which was made during the recording, but neither by an op nor of "
-                    "numbers; make it outside of the function, or pass it as an argument{}",
+        fmt::format("{}: {} reads {}, which was created during the recording, but neither by an op nor from "
+                    "numbers; create it outside the function, or pass it as an argument{}",
                     name_, reader, x.spec(), place()));
   require_no_capture(x, reader);
   return add_constant(x);
@@ -149,8 +149,8 @@ Access Tracer::access_to(const Tensor& x, std::string_view reader) {
 void Tracer::require_no_capture(const Tensor& x, std::string_view reader) {
   if (allowed_.captures || (is_recorded(x) && !captured_.contains(x.id()))) return;
   refuse(
-      fmt::format("{}: {} reads {}, which is no argument and would be a constant; pass it as an argument, "
-                  "make it a variable, or compile with captures{}",
+      fmt::format("{}: {} reads {}, which is not an argument and would become a constant; pass it as an "
+                  "argument, make it a variable, or compile with captures{}",
                   name_, reader, x.spec(), place()));
 }
 
@@ -177,7 +177,7 @@ KeyId Tracer::key_of(const Call& c) {
   const KeyId key = key_of(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data)));
   if (!key && !allowed_.captures)
     refuse(
-        fmt::format("{}: {} draws with a key that is no argument, so that each call would draw the same "
+        fmt::format("{}: {} draws with a key that is not an argument, so each call would draw the same "
                     "numbers; pass the key as an argument, or compile with captures{}",
                     name_, c.op.name, place()));
   return key;
@@ -192,8 +192,8 @@ void Tracer::require_operand(const Tensor& x) {
   for (int i = 0; i < call_->x.size(); ++i)
     if (call_->x[i].id() == x.id()) return;
   refuse(
-      fmt::format("{}: the kernel of {} uses {}, which is none of its inputs: a replay would give it that of "
-                  "the recording; make it an input{}",
+      fmt::format("{}: the kernel of {} uses {}, which is not one of its inputs: a replay would use the "
+                  "tensor of the recording; make it an input{}",
                   name_, call_->op.name, x.spec(), place()));
 }
 void Tracer::require_own_key(std::uint64_t source) {
@@ -204,7 +204,7 @@ void Tracer::require_own_key(std::uint64_t source) {
     return;
   refuse(
       fmt::format("{}: the kernel of {} uses a key that is not the member \"key\" of its attributes: a "
-                  "replay would give it that of the recording{}",
+                  "replay would use the key of the recording{}",
                   name_, call_->op.name, place()));
 }
 
@@ -218,8 +218,8 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
   }
   if (thread_state.observer != &presence_)
     refuse(
-        fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, made inside of the function, "
-                    "would not see its replays; make it outside, around the calls{}",
+        fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, created inside the function, "
+                    "would not see its replays; create it outside, around the calls{}",
                     name_, place()));
   if (is_given_up()) {
     for (int i = 0; i < c.x.size(); ++i)
@@ -241,8 +241,8 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
 void Tracer::on_throw(std::string_view thrower) {
   if (blind_ || !refused_.empty()) return;
   refused_ = fmt::format(
-      "{}: {} has thrown, and the function has caught it and gone on, which a replay would repeat for "
-      "other numbers; let it throw, or check the numbers outside of the compiled function{}",
+      "{}: {} has thrown, and the function has caught the error and continued, which a replay would repeat "
+      "for other numbers; let the error propagate, or check the numbers outside the compiled function{}",
       name_, thrower, place());
 }
 
@@ -332,14 +332,14 @@ void Tracer::require_given(std::string_view name, std::span<const Access> given,
   for (const Access& a : used_)
     if (std::find(given.begin(), given.end(), a) == given.end())
       refuse(fmt::format(
-          "{}: {} reads numbers on the host, and uses {}, which it refers to by itself: a replay would give "
-          "it that of the recording; compute it by ops alone, or from what it is given{}",
+          "{}: {} reads numbers on the host, and uses {}, which is not one of its arguments: a replay would "
+          "use the tensor of the recording; compute by ops alone, or from the arguments{}",
           name_, name, a.spec, place()));
   for (const KeyId k : used_keys_)
     if (k != key)
       refuse(
-          fmt::format("{}: {} reads numbers on the host, and uses a key that it refers to by itself: a "
-                      "replay would give it that of the recording{}",
+          fmt::format("{}: {} reads numbers on the host, and uses a key that is not one of its arguments: a "
+                      "replay would use the key of the recording{}",
                       name_, name, place()));
 }
 
@@ -355,8 +355,8 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
   if (thread_state.innermost && attempt_) return void(attempt_->given_up = true);
   if (thread_state.innermost)
     refuse(
-        fmt::format("{}: {} reads numbers on the host, while a tape or an accumulator follows it for a "
-                    "further derivative, which would have those of the recording{}",
+        fmt::format("{}: {} reads numbers on the host, while a tape or an accumulator records it for a "
+                    "further derivative, which would use the numbers of the recording{}",
                     name_, what, place()));
   if (used_variables_) act_on_variables();
   for (const Tensor& t : y)
@@ -381,10 +381,10 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
   } else {
     require_given(c.op.name, node.in, node.key);
     if (used_variables_)
-      refuse(fmt::format(
-          "{}: the kernel of {} reads numbers on the host, and reads or changes variables, which a replay "
-          "would do at another time; give them to it as inputs{}",
-          name_, c.op.name, place()));
+      refuse(
+          fmt::format("{}: the kernel of {} reads numbers on the host, and reads or changes variables, which "
+                      "a replay would do at another time; pass their values as inputs{}",
+                      name_, c.op.name, place()));
   }
   for (Tensor& t : y)
     own(t);
@@ -518,21 +518,21 @@ void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
           : fmt::format("argument {}", value.argument);
   if (!reader.empty())
     refuse(fmt::format(
-        "{}: {} reads the numbers of {}, {}, on the host, where a replay would see those of the recording; "
-        "use where, or do this outside of the compiled function, which a loop or branch may call{}",
+        "{}: {} reads the numbers of {}, {}, on the host, where a replay would see the numbers of the "
+        "recording; use where, or do this outside the compiled function, which a loop or branch may call{}",
         name_, reader, x.spec(), by, place()));
   const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
   refuse(
-      fmt::format("{}: the numbers of {}, {}, are read on the host, where a replay would see those of the "
-                  "recording; use where, or do this outside of the compiled function{}",
+      fmt::format("{}: the numbers of {}, {}, are read on the host, where a replay would see the numbers of "
+                  "the recording; use where, or do this outside the compiled function{}",
                   name_, x.spec(), by, is_last ? "" : place()));
 }
 void Tracer::on_key_read(std::uint64_t source) {
   if (blind_) return require_own_key(source);
   if (!keys_.contains(source)) return;
   refuse(
-      fmt::format("{}: a number of a key that is an argument is read, where a replay would see that of the "
-                  "recording; use key.split(i) to make other keys of it{}",
+      fmt::format("{}: a number of a key that is an argument is read, where a replay would see the key of "
+                  "the recording; use key.split(i) to derive keys from it{}",
                   name_, place()));
 }
 
@@ -556,8 +556,8 @@ void Tracer::note_variable(detail::VariableCell& cell) {
     a->used_variables = true;
   if (blind_ && call_)
     refuse(
-        fmt::format("{}: the kernel of {} reads or changes {}, which a replay would do at "
-                    "another time; give its value as an input{}",
+        fmt::format("{}: the kernel of {} reads or changes {}, which a replay would do at another time; pass "
+                    "its value as an input{}",
                     name_, call_->op.name, detail::described(cell), place()));
 }
 
@@ -605,7 +605,7 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   if (is_recorded && !allowed_.actions)
     refuse(
         fmt::format("{}: check runs the function and a replay in the same call, and an optimizer or the like "
-                    "would take its step twice; leave check out, or take the step outside of the function{}",
+                    "would take its step twice; leave check out, or take the step outside the function{}",
                     name_, place()));
   ActionNode node{
       .action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};

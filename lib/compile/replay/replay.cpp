@@ -29,7 +29,7 @@ void begin_sum(const Tensor& before, Tensor& y) {
 void check_outputs(const Call& c, std::span<const Tensor> y) {
   const auto check = [&](const Tensor& t, const Spec& spec) {
     if (spec.dtype != t.dtype() || spec.shape != t.shape())
-      throw TraceError(c.describe("gives " + to_string(spec) + " in a replay, and gave " +
+      throw TraceError(c.describe("returns " + to_string(spec) + " in a replay, but returned " +
                                   to_string(t.spec()) +
                                   " when it was recorded; keep it out of compiled functions"));
   };
@@ -401,12 +401,13 @@ std::vector<Tensor> Replay::copies(std::span<const Tensor> x) const {
 // Makes the tensors that a kernel or an action returned the results of a node.
 void Replay::keep(const Node& node, std::span<const ValueId> out, std::vector<Tensor> y) {
   if (y.size() != out.size())
-    throw_error<TraceError>("compile: {} gives {} results in a replay, and gave {} when it was recorded",
-                            name_of(node), y.size(), out.size());
+    throw_error<TraceError>(
+        "compile: {} returns {} results in a replay, but returned {} when it was recorded", name_of(node),
+        y.size(), out.size());
   for (std::size_t k = 0; k < y.size(); ++k) {
     const bool was = static_cast<bool>(out[k]);
     if (y[k].defined() != was || (was && y[k].spec() != plan_.program[out[k]].spec))
-      throw_error<TraceError>("compile: result {} of {} is {} in a replay, and was {} when it was recorded",
+      throw_error<TraceError>("compile: result {} of {} is {} in a replay, but was {} when it was recorded",
                               k, name_of(node), y[k].defined() ? to_string(y[k].spec()) : "undefined",
                               was ? to_string(plan_.program[out[k]].spec) : "undefined");
     keep(out[k], std::move(y[k]));
