@@ -149,7 +149,8 @@ std::string ends_of_ways(Tape& tape, Slot source) {
     }
     text += fmt::format("{}{}", text.empty() ? "" : ", ", end);
   }
-  return text.empty() ? "no op takes it there" : "from there it leads as far as " + text;
+  return text.empty() ? "no recorded op reads the source"
+                      : "the ops that depend on the source end at " + text;
 }
 
 std::string by_tape(Tape& tape, const Source& target, const Source& source) {

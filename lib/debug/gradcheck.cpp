@@ -56,7 +56,8 @@ class Check {
       throw_error<DTypeError>("gradcheck: no input is f32, f64, c64 or c128");
     const Tensor y = f(x);
     if (!varies(y))
-      throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32, f64, c64 or c128", y.spec());
+      throw_error<DTypeError>("gradcheck: the function returns {}; it must be f32, f64, c64 or c128",
+                              y.spec());
     dy_ = random_like(y);
     for (std::size_t i = 0; i < x.size(); ++i)
       v_.push_back(varies(x, i, options) ? random_like(x[i]) : x[i]);
@@ -78,7 +79,7 @@ class Check {
   /// Computed without ops, since these may be under test.
   double dot(const Tensor& derivative, const Tensor& direction) const {
     if (derivative.shape() != direction.shape())
-      throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, its tensor {}", what_,
+      throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, but its tensor is {}", what_,
                               derivative.spec(), direction.spec());
     const std::vector<double> a = numbers_of(derivative), b = numbers_of(direction);
     double total = 0;

@@ -67,13 +67,13 @@ std::string why_stuck(Objective& objective, const Point& p) {
     if (are_near(last, ratio))
       return fmt::format(
           "no step lowers the value, which does not follow the gradient (it has a kink at x, or the gradient "
-          "is wrong): over a short step it changes by {:.3g}, by the gradient {:.3g}",
+          "is wrong): over a short step it changes by {:.3g}, where the gradient predicts {:.3g}",
           ratio * promised, promised);
     some_finite = some_finite || !std::isnan(ratio);
     last = ratio;
   }
   return some_finite ? rounding_unless_lower(objective, p)
-                     : "no step lowers the value: beside x the value or the gradient is not finite";
+                     : "no step lowers the value: near x the value or the gradient is not finite";
 }
 
 }   // namespace tapedeck

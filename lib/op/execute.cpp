@@ -108,7 +108,7 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
   }
   for (const Tensor& t : y)
     if (!t.defined() || !t.has_values()) [[unlikely]]
-      throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
+      throw_error<InternalError>("{}: the kernel left an output without elements", c.op.name);
 }
 
 namespace {

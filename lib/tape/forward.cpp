@@ -33,11 +33,13 @@ void Forward::check(const Tensor& primal, const Tensor& tangent) const {
   if (tangent.ndim() != primal.ndim() + 1 ||
       tangent.shape() != behind_extra(tangent, primal.ndim(), primal.shape()))
     throw_error<ShapeError>(
-        "forward accumulator: the primal is {}, its stack of tangents {}; it has one axis more, in front",
+        "forward accumulator: the primal is {}, its stack of tangents {}; it must have one more axis, in "
+        "front",
         primal.spec(), tangent.spec());
   if (directions_ >= 0 && tangent.shape()[0] != directions_)
-    throw_error<ShapeError>("forward accumulator: the tangent of {} has {} directions, those before it {}",
-                            primal.spec(), tangent.shape()[0], directions_);
+    throw_error<ShapeError>(
+        "forward accumulator: the tangent of {} has {} directions, but earlier ones have {}", primal.spec(),
+        tangent.shape()[0], directions_);
 }
 
 void Forward::watch(const Tensor& primal, const Tensor& tangent) {
@@ -205,8 +207,8 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
   for (int k = 0; k < c.y.size(); ++k)
     if (c.y[k].ndim() >= Shape::kMaxRank && is_trainable(c.y[k].dtype()))
       throw_error<ShapeError>(
-          "{}: an output is {}; stacked tangents have an axis more, and tensors at most {}; use reverse "
-          "mode, or one tangent at a time",
+          "{}: an output is {}; stacked tangents have one more axis, and tensors have at most {}; use "
+          "reverse mode, or one tangent at a time",
           c.op.name, c.y[k].spec(), Shape::kMaxRank);
   const Rule& rule = c.op.rule;
   if (!rule.stacks)
@@ -297,8 +299,8 @@ Gradient ForwardAccumulator::jvp_of(const Source& source, UnconnectedGradients u
   if (tangent.defined()) return tangent;
   if (unconnected == UnconnectedGradients::zero) return forward_->zeros_for(x.spec());
   return Gradient::none("tangent",
-                        "it does not depend on a primal of this accumulator, or was computed while that did "
-                        "not record, or by an op without a derivative",
+                        "it does not depend on a primal of this accumulator, or was computed while the "
+                        "accumulator did not record, or by an op without a derivative",
                         x.spec(), source.variable() ? &*source.variable() : nullptr);
 }
 std::vector<Gradient> ForwardAccumulator::jvps_of(const Sources& xs, UnconnectedGradients unconnected) const {

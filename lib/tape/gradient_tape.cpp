@@ -48,7 +48,7 @@ void watch_checked(Tape& tape, const Tensor& x) {
   if (tape.watches(x))
     return warn(
         fmt::format("watch: this {} is watched already. Copies of a handle are one tensor, which has one "
-                    "gradient; make a second unknown of the same value by identity",
+                    "gradient; for a separate tensor with the same value, use identity",
                     x.spec()));
   tape.watch(x);
 }
@@ -95,7 +95,7 @@ Gradient explained_none(const char* what, const Tape& tape, std::span<const Tens
         "an op without a derivative");
   return none(
       "no path leads from the target to the source: the target does not depend on it, or it was watched "
-      "after its use, or is used by ops without a derivative alone, or got another value by x += y");
+      "after its use, or is used only by ops without a derivative, or was assigned another value by x += y");
 }
 
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
@@ -179,9 +179,8 @@ std::vector<Gradient> GradientTape::gradients_of(const Targets& targets, const S
   thread_local bool told = false;
   if (tape.persistent && !tape.watch_all && tape_->entered() && !tape_->paused && !std::exchange(told, true))
     warn(
-        "gradient: this persistent tape still records, and so records the gradient too; end that by stop(), "
-        "or "
-        "use a Recording where higher derivatives are wanted");
+        "gradient: this persistent tape is still recording, so it records the gradient too; call stop() "
+        "before, or use a Recording for higher derivatives");
   return differentiate(*tape_, targets, sources, options);
 }
 

@@ -88,8 +88,8 @@ void detail::check_value(const VariableCell& cell, std::string_view what, const 
 void detail::check_not_shared(const VariableCell& cell, std::string_view what) {
   if (thread_state.replica != 0 && cell.replica != thread_state.replica) [[unlikely]]
     throw_error<GradientError>(
-        "{}: {} is shared by replicas, and this is the thread of one of them; change it in a "
-        "step, or in the function with SkipAggregation where no other replica uses it",
+        "{}: {} is shared by replicas, and this is the thread of one of them; change it in a step, or, where "
+        "no other replica uses it, in the function with SkipAggregation",
         what, detail::described(cell));
 }
 

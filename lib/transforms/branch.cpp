@@ -154,18 +154,19 @@ std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor
 Condition::Condition(const Tensor& value, std::string_view reader) {
   if (!value.defined()) throw ArgumentError("condition: the tensor is undefined");
   if (value.dtype() != DType::boolean)
-    throw_error<DTypeError>("condition: takes bool, compare first: the tensor is {}", value.spec());
+    throw_error<DTypeError>("condition: the tensor is {}; use bool, such as the result of a comparison",
+                            value.spec());
   if (value.size() != 1)
-    throw_error<ShapeError>("condition: takes one element, use all or any: the tensor is {}", value.spec());
+    throw_error<ShapeError>("condition: the tensor is {}; use one element, as by all or any", value.spec());
   value_ = read_one<std::uint8_t>(value, reader) != 0;
 }
 
 BranchIndex::BranchIndex(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("switch_case: the index is undefined");
   if (!is_integer(value.dtype()))
-    throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
+    throw_error<DTypeError>("switch_case: the index is {}; use i32 or i64, as by astype", value.spec());
   if (value.size() != 1)
-    throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());
+    throw_error<ShapeError>("switch_case: the index is {}; use one number", value.spec());
   value_ = read_one<std::int64_t>(value, "switch_case");
 }
 

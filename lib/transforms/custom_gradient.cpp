@@ -30,8 +30,8 @@ std::vector<Tensor> detail::custom_outputs(std::span<const Tensor> inputs, std::
                                            bool takes_variables) {
   if (!variables.empty() && !takes_variables)
     throw_error<ArgumentError>(
-        "custom_gradient: the function uses {}, and its gradient function takes no variables; "
-        "give it a last parameter of type std::span<const Variable>",
+        "custom_gradient: the function uses {}, but its gradient function takes no variables; give it a last "
+        "parameter of type std::span<const Variable>",
         detail::described(variables[0].cell()));
   std::vector<Tensor> y = unrecorded_copies("custom_gradient", outputs);
   if (!thread_state.innermost || y.empty()) return y;

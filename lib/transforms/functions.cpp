@@ -59,7 +59,8 @@ constexpr TapeOptions kOnlySources = {.watch_accessed_variables = false};
 
 const Tensor& only(const std::vector<Tensor>& values, std::string_view name) {
   if (values.size() != 1)
-    throw_error<ArgumentError>("{}: the function gives {} tensors; it must give one", name, values.size());
+    throw_error<ArgumentError>("{}: the function returns {} tensors; it must return one", name,
+                               values.size());
   return values[0];
 }
 

@@ -22,8 +22,8 @@ Tape& recorded(std::string_view name) {
   for (RecordingScope* s = thread_state.scopes; s; s = s->around)
     if (Tape* tape = persistent_among(s->suspended)) return *tape;
   throw_error<GradientError>(
-      "{}: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before what "
-      "is to be differentiated",
+      "{}: nothing is recorded on this thread; create a Recording, or a persistent GradientTape, before the "
+      "computation to be differentiated",
       name);
 }
 
@@ -39,8 +39,8 @@ std::vector<Gradient> gradients(const Targets& ys, const Sources& xs, const Grad
     const bool given = i < options.output_gradients.size() && options.output_gradients[i].defined();
     if (is_complex(dtype) && !given)
       throw_error<DTypeError>(
-          "gradients: target {} is {}, and complex numbers have no output gradient by themselves; give one",
-          i, dtype);
+          "gradients: target {} is {}, and complex numbers have no default output gradient; pass one", i,
+          dtype);
     ++i;
   }
   return differentiate(tape, ys, xs, options);

@@ -53,7 +53,8 @@ void check(const Tape& tape, const Tensor& y, std::span<const Tensor> xs, const 
   require_usable(tape);
   check_options(name, options);
   if (options.mode == JacobianMode::forward)
-    throw_error<ArgumentError>("{}: a tape goes in reverse; forward mode is for functions", name);
+    throw_error<ArgumentError>("{}: a tape supports reverse mode only; use forward mode with a function",
+                               name);
   if (is_complex(y.dtype()))
     throw_error<DTypeError>("{}: the target is {}; only real numbers have a Jacobian here", name, y.spec());
   for (const Tensor& x : xs)
@@ -70,8 +71,8 @@ std::int64_t rows_in(const Tensor& y, const Shape& shape) {
 void check_rank(std::string_view name, const Spec& y, const Spec& x, int rank) {
   if (rank > Shape::kMaxRank)
     throw_error<ShapeError>(
-        "{}: the derivative of {} in {} has {} axes, and a tensor at most {}; reshape one of "
-        "them to a vector first",
+        "{}: the derivative of {} in {} has {} axes, but a tensor has at most {}; reshape one of them to a "
+        "vector first",
         name, y, x, rank, Shape::kMaxRank);
 }
 

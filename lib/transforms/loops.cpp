@@ -179,10 +179,11 @@ Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const
 std::int64_t steps_of(std::string_view name, std::span<const Tensor> xs, std::optional<std::int64_t> length) {
   check_defined(name, "input", xs);
   if (length) check_count(name, "length", *length);
-  if (xs.empty() && !length) throw_error<ArgumentError>("{}: no xs and no length say how many steps", name);
+  if (xs.empty() && !length)
+    throw_error<ArgumentError>("{}: the number of steps is unknown; pass xs or a length", name);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].ndim() == 0)
-      throw_error<ShapeError>("{}: input {} has no first axis to go along: it is {}", name, i, xs[i].spec());
+      throw_error<ShapeError>("{}: input {} has no first axis to loop over: it is {}", name, i, xs[i].spec());
     if (xs[i].shape()[0] != xs[0].shape()[0])
       throw_error<ShapeError>("{}: first axes differ: input 0 is {}, input {} is {}", name, xs[0].spec(), i,
                               xs[i].spec());

@@ -48,7 +48,7 @@ Shape common_shape(std::string_view name, const MapScanFunction& m, const Tensor
     } catch (const ShapeError&) {
       throw_error<ShapeError>(
           "{}: input {}, {}, does not broadcast with the inputs before it, of elements {}{}", name, i,
-          t.spec(), elements, in_time ? "; its first axis is that of time" : "");
+          t.spec(), elements, in_time ? "; its first axis is the time axis" : "");
     }
   }
   return elements;

@@ -213,24 +213,25 @@ TEST_CASE("why a gradient is none, by the tape", "[debug]") {
   CHECK(explain(tape, y, w) == "not none, unless a rule on the way gives none: mul");
   CHECK(explain(tape, x, x) == "not none: the target is the source");
   CHECK(explain(tape, y, unwatched) ==
-        "none: the source f32[3] was not watched before its use, nor computed from what was while the tape "
-        "recorded; watch it before it is used");
+        "none: the source f32[3] was not watched before its use, nor computed from a watched tensor "
+        "while the tape recorded; watch it before it is used");
   CHECK(explain(tape, y, fixed) ==
         "none: the source \"fixed\" is a variable that is not trainable; watch it before it is read, or make "
         "it trainable");
   CHECK(explain(tape, y, n) == "none: the source i32[2] is i32, which has no derivative");
   CHECK(explain(tape, Tensor(), x) == "none: the target is undefined");
   CHECK(explain(tape, lone, x) ==
-        "none: the tape has no path from the target f32[2] to the source f32[2]: from there it leads as far "
-        "as mul f32[2]");
-  CHECK_THAT(explain(tape, cut, x),
-             Contains("none: the target f32[2] is not on the tape") &&
-                 EndsWith("the tape has the source f32[2]: from there it leads as far as mul f32[2]"));
+        "none: the tape has no path from the target f32[2] to the source f32[2]: the ops that depend on the "
+        "source end at mul f32[2]");
+  CHECK_THAT(
+      explain(tape, cut, x),
+      Contains("none: the target f32[2] is not on the tape") &&
+          EndsWith("the tape has the source f32[2]: the ops that depend on the source end at mul f32[2]"));
   const Tensor unused = ones({4});
   tape.watch(unused);
-  CHECK_THAT(explain(tape, y, unused), EndsWith("to the source f32[4]: no op takes it there"));
+  CHECK_THAT(explain(tape, y, unused), EndsWith("to the source f32[4]: no recorded op reads the source"));
   const Tensor second = sin(x), third = cos(x);   // two more paths that end, and one that continues
-  CHECK_THAT(explain(tape, lone, x), EndsWith("as far as mul f32[2], sin f32[2], cos f32[2]"));
+  CHECK_THAT(explain(tape, lone, x), EndsWith("end at mul f32[2], sin f32[2], cos f32[2]"));
   for (const Tensor& t : {lone, cut})
     CHECK_FALSE(tape.gradient(t, x).defined());
 }
@@ -556,7 +557,7 @@ TEST_CASE("a path is found in time linear in the tape", "[debug]") {
     y = y + y;   // 2^60 paths
   CHECK_THAT(explain(tape, y, x), StartsWith("not none"));
   CHECK_THAT(explain(tape, y, other), StartsWith("none: the source f32[2] was not watched"));
-  CHECK_THAT(explain(tape, other, x), EndsWith("as far as add f32[2]"));
+  CHECK_THAT(explain(tape, other, x), EndsWith("end at add f32[2]"));
 }
 
 TEST_CASE("an output in the first slot of a tape is listed, drawn and freed like others", "[debug]") {

@@ -250,7 +250,7 @@ TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradc
   CHECK_THROWS_WITH(check_vjp(same, {arange(3)}), "gradcheck: no input is f32, f64, c64 or c128");
   CHECK_THROWS_AS(check_vjp(same, {arange(3)}), DTypeError);
   CHECK_THROWS_WITH(check_jvp([](const std::vector<Tensor>& x) { return argmax(x[0]); }, {f64({1, 2})}),
-                    "gradcheck: the function gives i64[]; it must be f32, f64, c64 or c128");
+                    "gradcheck: the function returns i64[]; it must be f32, f64, c64 or c128");
   std::ostringstream out;
   out << Agreement{"vjp", 1.5, 2, 1e-6};
   CHECK(out.str() == "vjp disagrees: analytic 1.5, numeric 2, tolerance 1e-06");

@@ -155,7 +155,7 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
   SECTION("not finite beside x") {
     const auto f = [](const Tensor& x) { return where(equal(x, 1.0), square(x), number(std::nan(""))); };
     for (const Minimum& m : minima_of(f, number(1.0))) {
-      CHECK(m.reason == "no step lowers the value: beside x the value or the gradient is not finite");
+      CHECK(m.reason == "no step lowers the value: near x the value or the gradient is not finite");
       CHECK(m.value == 1);
     }
   }
@@ -172,7 +172,7 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
       const std::size_t numbers = m.reason.find("over a short step");
       REQUIRE(numbers != std::string::npos);
       REQUIRE(std::sscanf(m.reason.c_str() + numbers,
-                          "over a short step it changes by %lf, by the gradient %lf", &change,
+                          "over a short step it changes by %lf, where the gradient predicts %lf", &change,
                           &by_gradient) == 2);
       CHECK(by_gradient > 0);
       CHECK(by_gradient < 1e-3);

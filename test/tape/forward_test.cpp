@@ -60,11 +60,11 @@ TEST_CASE("tangents fit their primals", "[forward][errors]") {
                     "forward accumulator: the primal is f64[], its tangent f64[2]");
   const Tensor x = ones({2});
   CHECK_THROWS_WITH(ForwardAccumulator(x, x, {.stacked = true}),
-                    "forward accumulator: the primal is f32[2], its stack of tangents f32[2]; it has one "
-                    "axis more, in front");
+                    "forward accumulator: the primal is f32[2], its stack of tangents f32[2]; it must have "
+                    "one more axis, in front");
   CHECK_THROWS_AS(ForwardAccumulator(x, ones({2, 3}), {.stacked = true}), ShapeError);
   CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {ones({3, 2}), ones({2}, DType::f64)}, {.stacked = true}),
-                    "forward accumulator: the tangent of f64[] has 2 directions, those before it 3");
+                    "forward accumulator: the tangent of f64[] has 2 directions, but earlier ones have 3");
   CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {x}), "forward accumulator: 1 tangents for 2 primals");
   CHECK_THROWS_WITH(ForwardAccumulator({kX, x, kX}, {kX, x, kX}),
                     "forward accumulator: primal 2, f64[], is given several times; add its tangents up");

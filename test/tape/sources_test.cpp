@@ -120,9 +120,8 @@ TEST_CASE("what has no path is none and says why, in each mode", "[tape][gradien
   CHECK_FALSE(tangent.defined());
   CHECK(message_of<GradientError>([&] { (void)tangent.to_vector(); }) ==
         "the tangent of the f32[2] is none: it does not depend on a primal of this accumulator, or was "
-        "computed "
-        "while that did not record, or by an op without a derivative; ask defined() first, or pass "
-        "UnconnectedGradients::zero for zeros");
+        "computed while the accumulator did not record, or by an op without a derivative; ask defined() "
+        "first, or pass UnconnectedGradients::zero for zeros");
   CHECK(forward.jvp(y, UnconnectedGradients::zero).to_vector() == std::vector<double>{0, 0});
 }
 

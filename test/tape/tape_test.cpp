@@ -115,11 +115,10 @@ TEST_CASE("copies of a handle are one tensor, which a tape warns of", "[tape]") 
   tape.watch(x), tape.watch(other);
   CHECK(warnings.texts.empty());
   tape.watch(copy);
-  CHECK(
-      warnings.texts ==
-      std::vector<std::string>{
-          "watch: this f32[] is watched already. Copies of a handle are one tensor, which has one gradient; "
-          "make a second unknown of the same value by identity"});
+  CHECK(warnings.texts ==
+        std::vector<std::string>{
+            "watch: this f32[] is watched already. Copies of a handle are one tensor, which has one "
+            "gradient; for a separate tensor with the same value, use identity"});
   const auto [dx, dcopy, dother] = tape.gradient(x * x - copy * other, x, copy, other);
   CHECK(value(dx) == 6 - 3);
   CHECK(value(dcopy) == 6 - 3);
@@ -464,8 +463,8 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
       ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends";
   GradientTape unwatched;
   CHECK(why(unwatched.gradient(x * x, x)) ==
-        "the gradient of the f32[] is none: the source was not watched before its use, nor computed from "
-        "what was while the tape recorded; watch it before it is used; ask defined() first, or pass "
+        "the gradient of the f32[] is none: the source was not watched before its use, nor computed from a "
+        "watched tensor while the tape recorded; watch it before it is used; ask defined() first, or pass "
         ".unconnected = UnconnectedGradients::zero for zeros; explain() tells where the path ends");
   const Variable fixed(tensor(2.0), {.name = "w", .trainable = false});
   CHECK(why(GradientTape().gradient(x * fixed, fixed))
@@ -489,7 +488,7 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
     Tensor renewed = x;
     const Tensor y = renewed * renewed;
     renewed += 1;   // y has been made of another tensor
-    CHECK_THAT(why(tape->gradient(y, renewed)), Catch::Contains("got another value by x += y"));
+    CHECK_THAT(why(tape->gradient(y, renewed)), Catch::Contains("was assigned another value by x += y"));
   }
   CHECK(
       why(Gradient()).starts_with("this gradient is none: no path leads from the target to the source; ask"));
@@ -546,7 +545,7 @@ TEST_CASE("a gradient of a source that the tape does not track gives the reason"
          GradientTape tape({.watch_accessed_variables = false});
          return ask(tape, w * 2, w);
        },
-       " is a variable, and this tape does not watch variables by itself"},
+       " is a variable, and the options of this tape say not to watch variables automatically"},
       {"not trainable",
        [&] {
          GradientTape tape;
@@ -629,9 +628,9 @@ TEST_CASE("a persistent tape that still records warns that it records its gradie
       (void)tape.gradient(y, x);
     }
   }).join();
-  CHECK(warnings.texts == std::vector<std::string>{"gradient: this persistent tape still records, and so "
-                                                   "records the gradient too; end that by stop(), or "
-                                                   "use a Recording where higher derivatives are wanted"});
+  CHECK(warnings.texts == std::vector<std::string>{
+                              "gradient: this persistent tape is still recording, so it records the gradient "
+                              "too; call stop() before, or use a Recording for higher derivatives"});
 }
 
 TEST_CASE("pauses of one tape and of all, beside what begins inside them", "[tape]") {

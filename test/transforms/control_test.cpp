@@ -432,14 +432,14 @@ TEST_CASE("errors of branches name what is wrong", "[control][errors]") {
   CHECK(message_of(with({{}, {}})) == "cond: the function returns 1 tensors, not 2");
   CHECK(message_of([&] { cond(true, {x, x}, same, same); }) == "cond: the function does not take 2 tensors");
   CHECK(message_of([&] { cond(x, {x}, same, same); }) ==
-        "condition: takes bool, compare first: the tensor is f32[]");
+        "condition: the tensor is f; use bool, such as the result of a comparison32[]");
   CHECK(message_of([&] { cond(zeros({2}) < 1.0, {x}, same, same); }) ==
-        "condition: takes one element, use all or any: the tensor is bool[2]");
+        "condition: the tensor is b; use one element, as by all or anyool[2]");
   CHECK(message_of([&] { cond(Tensor(), {x}, same, same); }) == "condition: the tensor is undefined");
   CHECK(message_of([&] { switch_case(x, {x}, same); }) ==
-        "switch_case: the index must be i32 or i64, use astype: it is f32[]");
+        "switch_case: the index is f; use i32 or i64, as by astype32[]");
   CHECK(message_of([&] { switch_case(arange(2), {x}, same); }) ==
-        "switch_case: the index must be one number: it is i64[2]");
+        "switch_case: the index is i; use one number64[2]");
   CHECK(message_of([&] { switch_case(0, {x}, std::vector<Tensor (*)(const Tensor&)>()); }) ==
         "switch_case: no branches");
 }
@@ -475,7 +475,7 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
         }) == "while_loop: variable 1 is undefined");
   CHECK(message_of([&] {
           while_loop([](const Tensor& t) { return t; }, [](const Tensor& t) { return t; }, {x});
-        }) == "condition: takes bool, compare first: the tensor is f32[]");
+        }) == "condition: the tensor is f; use bool, such as the result of a comparison32[]");
 
   const auto step = [](const Tensor& c, const Tensor& t) { return std::pair(t, c); };
   CHECK(message_of([&] {
@@ -488,8 +488,9 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
           scan(step, {x}, {v, zeros({3})});
         }) == "scan: first axes differ: input 0 is f32[2], input 1 is f32[3]");
   CHECK(message_of([&] { scan(step, {x}, {x}); }) ==
-        "scan: input 0 has no first axis to go along: it is f32[]");
-  CHECK(message_of([&] { scan(step, {x}, {}); }) == "scan: no xs and no length say how many steps");
+        "scan: input 0 has no first axis to loop over: it is f32[]");
+  CHECK(message_of([&] { scan(step, {x}, {}); }) ==
+        "scan: the number of steps is unknown; pass xs or a length");
   CHECK(message_of([&] { scan(step, {x}, {v}, {.length = 3}); }) == "scan: length is 3, input 0 is f32[2]");
   CHECK(message_of([&] { scan(step, {x}, {v}, {.length = -3}); }) == "scan: length is -3; use 0 or more");
   CHECK(message_of([&] { scan(step, {x}, {zeros({0})}); }) == "scan: the function returns 2 tensors, not 1");

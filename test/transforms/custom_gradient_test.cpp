@@ -162,7 +162,7 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
         [&](const Tensor& x) { return std::pair(x * w, [](const Tensor& dy) { return dy; }); });
     c.check_error<ArgumentError>(
         [&] { f(tensor(1.0)); },
-        "custom_gradient: the function uses variable \"w\", and its gradient function takes no variables; "
+        "custom_gradient: the function uses variable \"w\", but its gradient function takes no variables; "
         "give it a last parameter of type std::span<const Variable>");
   });
   check_case("custom-variable-grads-count", [&](Case& c) {

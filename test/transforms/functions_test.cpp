@@ -124,7 +124,7 @@ TEST_CASE("functions take what they say", "[functions][errors]") {
   CHECK(g.dense().item() == 5);
   CHECK(message_of([&] {
           hessian([](const Tensor& a) { return std::vector<Tensor>{a, a}; }, x);
-        }) == "hessian: the function gives 2 tensors; it must give one");
+        }) == "hessian: the function returns 2 tensors; it must return one");
 }
 
 TEST_CASE("a pullback gives gradients again and again", "[functions]") {

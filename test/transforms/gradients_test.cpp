@@ -77,8 +77,8 @@ TEST_CASE("what a recording has seen goes when nothing can reach it", "[gradient
 TEST_CASE("gradients reads the innermost recording or persistent tape", "[gradients]") {
   const Tensor x = tensor(3.0);
   const char* nothing =
-      "gradients: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before "
-      "what is to be differentiated";
+      "gradients: nothing is recorded on this thread; create a Recording, or a persistent GradientTape, "
+      "before the computation to be differentiated";
   CHECK(message_of([&] { gradients(x, x); }) == nothing);
   const Recording outer;
   const Tensor y = x * x;
@@ -181,7 +181,7 @@ TEST_CASE("complex targets need output gradients", "[cases][gradients][errors]")
   check_case("grad-complex-default-grad-ys", [&](Case& c) {
     c.check_error(
         [&] { gradients(y, z); },
-        "gradients: target 0 is c64, and complex numbers have no output gradient by themselves; give one");
+        "gradients: target 0 is c64, and complex numbers have no default output gradient; pass one");
   });
   CHECK(gradients(y, z, {.output_gradients = {ones_like(y)}})[0].defined());
 }

@@ -142,7 +142,7 @@ TEST_CASE("what has no Jacobian is refused, and the tape is as it was", "[jacobi
   CHECK(message_of([&] { tape.jacobian(y, z); }) ==
         "jacobian: a source is c64[2,2]; only real numbers have a Jacobian here");
   CHECK(message_of([&] { tape.jacobian(y, x, {.mode = JacobianMode::forward}); }) ==
-        "jacobian: a tape goes in reverse; forward mode is for functions");
+        "jacobian: a tape supports reverse mode only; use forward mode with a function");
   CHECK(message_of([&] { tape.batch_jacobian(sum(y), x); }) ==
         "batch_jacobian: the target is f32[]; it must have rank 2 or more");
   CHECK(message_of([&] { tape.batch_jacobian(y, sum(x)); }) ==
@@ -221,10 +221,9 @@ TEST_CASE("Jacobians through tensors of the highest rank", "[jacobian][errors]")
     for (const JacobianMode mode : {JacobianMode::automatic, JacobianMode::reverse})
       CHECK(worst(jacobian(f, x, {.mode = mode, .vectorize = vectorize}), expected) < 1e-15);
   CHECK(worst(jacobian(f, x, {.mode = JacobianMode::forward, .vectorize = false}), expected) < 1e-15);
-  CHECK_THROWS_WITH(
-      jacobian(f, x, {.mode = JacobianMode::forward}),
-      "reshape: an output is f32[2,1,1,1,1,1,1,1]; stacked tangents have an axis more, and tensors "
-      "at most 8; use reverse mode, or one tangent at a time");
+  CHECK_THROWS_WITH(jacobian(f, x, {.mode = JacobianMode::forward}),
+                    "reshape: an output is f32[2,1,1,1,1,1,1,1]; stacked tangents have one more axis, and "
+                    "tensors have at most 8; use reverse mode, or one tangent at a time");
 }
 
 TEST_CASE("Jacobians of Jacobians", "[jacobian]") {
@@ -300,8 +299,8 @@ TEST_CASE("what a Jacobian cannot do is said first, and leaves the tape usable",
   tape.watch(x);
   const Tensor y = x * x;
   CHECK(message_of<ShapeError>([&] { tape.jacobian(y, x); }) ==
-        "jacobian: the derivative of f32[1,1,1,1,1] in f32[1,1,1,1,1] has 10 axes, and a tensor at most 8; "
-        "reshape one of them to a vector first");
+        "jacobian: the derivative of f32[1,1,1,1,1] in f32[1,1,1,1,1] has 10 axes, but a tensor has at most "
+        "8; reshape one of them to a vector first");
   CHECK(message_of<ShapeError>([&] {
           tape.batch_jacobian(y, x);
         }).starts_with("batch_jacobian: the derivative of"));

@@ -229,7 +229,7 @@ OneBlasThread::OneBlasThread() : of_openmp_((enter(), limit_openmp(1))) {
   if ((by_openmp() ? omp_get_max_threads() : openblas_get_num_threads()) == 1) return;
   if (!by_openmp()) unlimit_process();
   leave();
-  throw InternalError("blas: OpenBLAS cannot be held at one thread");
+  throw InternalError("blas: OpenBLAS cannot be limited to one thread");
 }
 OneBlasThread::~OneBlasThread() {
   if (by_openmp())

@@ -49,7 +49,7 @@ bool gemm(const MatrixProduct<float>& p) {
   const dnnl_status_t status = dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n,
                                           p.k, 1, p.a, p.lda, p.b, p.ldb, p.add ? 1.0f : 0.0f, p.y, p.ldy);
   if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  if (status != dnnl_success) throw InternalError("matrix product: oneDNN fails");
+  if (status != dnnl_success) throw InternalError("matrix product: oneDNN failed");
   note_kernels(p);
   return true;
 }

@@ -42,7 +42,7 @@ template <class F> decltype(auto) translated(const F& f) {
     return f();
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_out_of_memory) throw std::bad_alloc();
-    throw InternalError(std::string("convolution: oneDNN fails: ") + e.what());
+    throw InternalError(std::string("convolution: oneDNN failed: ") + e.what());
   }
 }
 
