@@ -65,8 +65,8 @@ int make_partial(const FileName& name, const std::string& partial, mode_t mode) 
     if (fd >= 0) return fd;
     const bool is_there = errno == EEXIST;
     if (is_there && remove_unused(partial)) continue;
-    if (errno == EWOULDBLOCK) name.fail("is being written by someone else");
-    name.fail_with_errno(is_there ? fmt::format("cannot be written, as {} cannot be removed", partial)
+    if (errno == EWOULDBLOCK) name.fail("is being written by another process or thread");
+    name.fail_with_errno(is_there ? fmt::format("cannot be written, since {} cannot be removed", partial)
                                   : "cannot be written");
   }
 }
@@ -102,7 +102,7 @@ std::string target_of(const FileName& name) {
       errno = EISDIR;
       name.fail_with_errno("cannot be written");
     }
-    if (!S_ISLNK(s.st_mode)) name.fail("is no regular file");
+    if (!S_ISLNK(s.st_mode)) name.fail("is not a regular file");
     std::error_code error;
     path = path.parent_path() / fs::read_symlink(path, error);
     if (error) name.fail(fmt::format("cannot be written: {}", error.message()));
@@ -211,7 +211,7 @@ void InputFile::measure() {
   }
   ::close(fd_);
   if (!known) name_.fail_with_errno("cannot be read");
-  name_.fail("is no regular file");
+  name_.fail("is not a regular file");
 }
 
 void InputFile::read(std::int64_t offset, void* to, std::int64_t n) const {
@@ -261,7 +261,7 @@ void OutputFile::commit() {
     name_.fail_with_errno("cannot be written");
   ::close(std::exchange(fd_, -1));
   if (!sync_folder(folder_of(target_)))
-    name_.fail_with_errno("is in its place, but that may not be on the disk");
+    name_.fail_with_errno("has been renamed to its final name, but that may not be on the disk yet");
 }
 
 void remove_partial(const std::string& path) noexcept { remove_unused(path + ".partial"); }

@@ -19,7 +19,7 @@ void check_mpi(int code, const char* what) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw_error<Error>("ranks: {} fails: {}", what, std::string_view(text, static_cast<std::size_t>(length)));
+  throw_error<Error>("ranks: {} failed: {}", what, std::string_view(text, static_cast<std::size_t>(length)));
 }
 
 int words(std::int64_t nbytes) {

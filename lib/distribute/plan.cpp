@@ -39,7 +39,7 @@ class Reader {
 };
 
 std::string difference(const Plan& own, const Plan& other, int rank, int from) {
-  constexpr std::string_view advice = "all replicas take the same steps in the same order";
+  constexpr std::string_view advice = "all replicas must take the same steps in the same order";
   if (own.name != other.name)
     return fmt::format("{}: rank {} calls this while rank {} calls {}; {}", own.name, rank, from, other.name,
                        advice);

@@ -532,8 +532,8 @@ Ranks::~Ranks() = default;
 void Ranks::run(const std::function<void(Replica)>& f) const {
   if (!f) throw ArgumentError("run: the replicas' function is empty");
   if (thread_state.communicator)
-    throw GradientError("run: replicas run already on this thread, and do not nest");
-  if (job_->broken) throw GradientError("run: these ranks have failed before");
+    throw GradientError("run: replicas are already running on this thread, and cannot be nested");
+  if (job_->broken) throw GradientError("run: these ranks failed in an earlier run");
   RankCommunicator own(replica_, options_, job_->comm);
   try {
     const CommunicatorScope scope(&own);
@@ -558,7 +558,7 @@ namespace tapedeck {
 struct Ranks::Job {};
 Ranks::Ranks(RanksOptions) {
   throw ArgumentError(
-      "ranks: this library is built without MPI; use Replicas, or install libopenmpi-dev and build it again");
+      "ranks: this library is built without MPI; use Replicas, or install libopenmpi-dev and rebuild it");
 }
 Ranks::~Ranks() = default;
 void Ranks::run(const std::function<void(Replica)>&) const {}

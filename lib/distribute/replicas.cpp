@@ -34,12 +34,13 @@ void check_same(std::span<const Contribution* const> contributions) {
   for (std::size_t i = 1; i < contributions.size(); ++i) {
     if (contributions[i]->name != contributions[0]->name)
       throw_error<GradientError>(
-          "{}: replica {} calls this while replica 0 calls {}; all replicas take the same steps in the same "
-          "order",
+          "{}: replica {} calls this while replica 0 calls {}; all replicas must take the same steps in the "
+          "same order",
           contributions[i]->name, i, contributions[0]->name);
     if (contributions[i]->of != contributions[0]->of)
       throw_error<GradientError>(
-          "{}: replica {} has another {} than replica 0; all replicas take the same steps in the same order",
+          "{}: replica {} has another {} than replica 0; all replicas must take the same steps in the same "
+          "order",
           contributions[i]->name, i, contributions[i]->kind);
   }
 }
@@ -170,8 +171,8 @@ class Group {
     while (contributions_[ended])
       ++ended;
     throw_error<GradientError>(
-        "{}: replica {} waits for replica {}, which has ended; all replicas take the same steps in the same "
-        "order",
+        "{}: replica {} waits for replica {}, which has ended; all replicas must take the same steps in the "
+        "same order",
         contributions_[waits]->name, waits, ended);
   }
 
@@ -292,11 +293,11 @@ class NoReplica final : public Communicator {
   NoReplica() : Communicator(LossReduction::sum, {0, 1}, Variables::own) {}
   void step(const StepTogether&) override {
     throw GradientError(
-        "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with "
+        "apply_gradients: called outside the function passed to Replicas::run; call it inside, or with "
         "SkipAggregation for gradients that are summed already");
   }
   Tensor sum(const Tensor&, const Collective& collective) override {
-    throw_error<GradientError>("{}: this is no replica, but the thread that runs them; call it in a replica",
+    throw_error<GradientError>("{}: called outside the function passed to Replicas::run; call it inside",
                                collective.name);
   }
 };
@@ -306,17 +307,17 @@ class NoReplica final : public Communicator {
 Replicas::Replicas(int count, ReplicasOptions options) : count_(count), options_(options) {
   if (count < 1) throw_error<ArgumentError>("replicas: {} replicas; use 1 or more", count);
   if (options.threads < 0)
-    throw_error<ArgumentError>("replicas: {} threads; use 0 for as many as there are replicas, or more",
+    throw_error<ArgumentError>("replicas: {} threads; use 1 or more, or 0 for one per replica",
                                options.threads);
   if (options.reduction != LossReduction::sum && options.reduction != LossReduction::mean)
-    throw_error<ArgumentError>("replicas: {} is no reduction; use one of sum, mean",
+    throw_error<ArgumentError>("replicas: unknown value for reduction: {}; use LossReduction::sum or mean",
                                static_cast<int>(options.reduction));
 }
 
 void Replicas::run(const std::function<void(Replica)>& f) const {
   if (!f) throw ArgumentError("run: the replicas' function is empty");
   if (thread_state.communicator)
-    throw GradientError("run: replicas run already on this thread, and do not nest");
+    throw GradientError("run: replicas are already running on this thread, and cannot be nested");
   Group group(count_, options_.threads == 0 ? count_ : options_.threads);
   NoReplica no_replica;
   const CommunicatorScope scope(&no_replica);

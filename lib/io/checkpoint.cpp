@@ -314,7 +314,7 @@ void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
 
 void Checkpoint::State::check_free(const std::string& name) const {
   if (values.contains(name) || objects.contains(name))
-    throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
+    throw_error<ArgumentError>("checkpoint: the name \"{}\" is used twice", name);
 }
 
 void Checkpoint::State::add(std::vector<std::pair<std::string, Value>> list) {
@@ -367,7 +367,7 @@ Checkpoint::State::Contents Checkpoint::State::contents() const {
   const auto put = [&](std::string name, const Tensor& tensor) {
     if (!tensor.defined()) throw_error<ArgumentError>("save: \"{}\" is undefined", name);
     if (const auto [at, is_free] = all.try_emplace(std::move(name), tensor); !is_free)
-      throw_error<ArgumentError>("save: there are two of the name \"{}\"", at->first);
+      throw_error<ArgumentError>("save: the name \"{}\" is used twice", at->first);
   };
   for (const auto& [name, value] : values)
     put(name, value.read());

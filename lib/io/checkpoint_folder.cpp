@@ -73,8 +73,8 @@ CheckpointFolder::CheckpointFolder(std::string folder, CheckpointFolderOptions o
   if (const std::size_t end = options_.prefix.find_last_not_of("0123456789");
       end + 1 != options_.prefix.size())
     throw_error<ArgumentError>(
-        "checkpoint_folder: the prefix ends with a digit, like the steps behind it: \"{0}\"; use one such as "
-        "\"{0}-\"",
+        "checkpoint_folder: the prefix ends with a digit, and step numbers follow it: \"{0}\"; use one such "
+        "as \"{0}-\"",
         options_.prefix);
 }
 

@@ -60,7 +60,7 @@ class Row {
     }
     has_more_ = rest_.find(separator_) != std::string_view::npos;
     if (const std::string_view behind = trimmed(take(rest_, separator_), separator_); !behind.empty())
-      file_.fail(fmt::format("line {}: \"{}\" is behind the end of a quote", line_, behind.substr(0, 60)));
+      file_.fail(fmt::format("line {}: \"{}\" follows the end of a quote", line_, behind.substr(0, 60)));
   }
 
   const FileName& file_;
@@ -119,12 +119,12 @@ class Cells {
     const bool is_first = std::exchange(is_first_, false);
     const std::errc error = parse(cell);
     if (error == std::errc::result_out_of_range || (error == std::errc() && !fits()))
-      fail(fmt::format("is out of the range of {}", name_of(dtype_)));
+      fail(fmt::format("is out of range for {}", name_of(dtype_)));
     if (error == std::errc()) return;
     double number = 0;
     const bool is_number = is_whole_ && parse(cell, number) != std::errc::invalid_argument;
-    fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_))
-                   : fmt::format("is no number{}", advice(cell, is_first)));
+    fail(is_number ? fmt::format("is not a whole number, which {} needs", name_of(dtype_))
+                   : fmt::format("is not a number{}", advice(cell, is_first)));
   }
   Tensor table(const Shape& shape) const {
     if (dtype_ == DType::u64) return detail::tensor_from(naturals_.data(), dtype_, shape, dtype_);

@@ -36,7 +36,8 @@ Batch Dataset::at(const Tensor& places) const {
 
 Dataset Dataset::range(std::int64_t begin, std::int64_t end) const {
   if (begin < 0 || begin > end || end > size())
-    throw_error<ArgumentError>("dataset: there is no range from {} to {} in {} examples", begin, end, size());
+    throw_error<ArgumentError>("dataset: the range from {} to {} is not within {} examples", begin, end,
+                               size());
   Batch rows;
   for (const Tensor& x : tensors_) {
     Shape shape = x.shape();
@@ -95,7 +96,7 @@ Batch Epoch::State::make() {
       options.shuffle ? dataset.at(share(order, {end - begin}, begin)) : dataset.range(begin, end).tensors();
   if (options.transform)
     batch = options.transform(std::move(batch), key.split(1).split(static_cast<std::uint64_t>(next)));
-  if (batch.empty()) throw ArgumentError("data_loader: the transform has made a batch without tensors");
+  if (batch.empty()) throw ArgumentError("data_loader: the transform returned a batch without tensors");
   ++next;
   return batch;
 }
@@ -132,7 +133,7 @@ Batch Epoch::State::take(Batch last) {
   if (is_elsewhere())
     throw ArgumentError(
         "data_loader: the thread that makes the batches of this epoch is in the parent process; begin an "
-        "epoch in the child, at the batch to go on with");
+        "epoch in the child, at the batch with which to continue");
   std::unique_lock guard(lock);
   std::move(last.begin(), last.end(), std::back_inserter(used));
   changed.wait(guard, [this] { return is_done || !made.empty(); });
@@ -191,7 +192,7 @@ std::int64_t DataLoader::size() const { return state_->batches(); }
 
 Epoch DataLoader::epoch(std::int64_t number, std::int64_t first) const {
   if (number < 0 || first < 0 || first > size())
-    throw_error<ArgumentError>("data_loader: there is no batch {} of epoch {}; an epoch has {}", first,
+    throw_error<ArgumentError>("data_loader: there is no batch {} in epoch {}; an epoch has {}", first,
                                number, size());
   return Epoch(std::make_unique<Epoch::State>(state_, number, first));
 }

@@ -65,7 +65,7 @@ JsonText::JsonText(const FileName& file, std::string_view text) : file_(file), t
 }
 
 void JsonText::fail() const {
-  file_.fail(fmt::format("the header is no JSON: {}", FirstError(text_).message()));
+  file_.fail(fmt::format("the header is not JSON: {}", FirstError(text_).message()));
 }
 
 void JsonText::skip_spaces() {

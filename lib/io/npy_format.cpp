@@ -54,7 +54,7 @@ class DescriptionReader {
       break;
     }
     skip_space();
-    if (!rest_.empty()) fail("goes on behind its end");
+    if (!rest_.empty()) fail("continues after its end");
     if (!has_descr || !has_order || !has_shape) fail("lacks one of descr, fortran_order and shape");
     return d_;
   }
@@ -70,7 +70,7 @@ class DescriptionReader {
     return true;
   }
   void need(char c) {
-    if (!take(c)) fail(fmt::format("has no {} where one belongs", c));
+    if (!take(c)) fail(fmt::format("has no {} where one is expected", c));
   }
   bool take(std::string_view word) {
     if (!rest_.starts_with(word)) return false;
@@ -81,7 +81,7 @@ class DescriptionReader {
   std::string_view quoted() {
     const char quote = take('\'') ? '\'' : take('"') ? '"' : '\0';
     const std::size_t end = quote ? rest_.find(quote) : std::string_view::npos;
-    if (end == std::string_view::npos) fail("has no text in quotes where one belongs");
+    if (end == std::string_view::npos) fail("has no quoted text where one is expected");
     const std::string_view text = rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
     return text;
@@ -103,11 +103,11 @@ class DescriptionReader {
     const auto type = std::find(kTypes.begin(), kTypes.end(), name);
     if (name == "V2")
       file_.fail(
-          "has elements of two bytes without a type, as NumPy writes those of ml_dtypes' bfloat16; use "
+          "has elements of two bytes without a type, as NumPy writes bfloat16 of ml_dtypes; use "
           "astype(numpy.float32) before saving it, or safetensors");
     if (type == kTypes.end() || name.empty())
       file_.fail(fmt::format(
-          "is of NumPy's dtype '{}', which tensors here cannot be; use astype before saving it", text));
+          "is of NumPy's dtype '{}', which tensors here do not support; use astype before saving it", text));
     d_.spec.dtype = static_cast<DType>(type - kTypes.begin());
     d_.is_swapped = order == 3;
   }
@@ -116,7 +116,7 @@ class DescriptionReader {
     while (!take(')')) {   // which skips space
       std::int64_t d = 0;
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), d);
-      if (error != std::errc() || d < 0) fail("has a shape that is no list of numbers from 0 on");
+      if (error != std::errc() || d < 0) fail("has a shape that is not a list of nonnegative integers");
       if (d_.spec.shape.ndim() == Shape::kMaxRank)
         file_.fail(fmt::format("has more than {} dimensions", Shape::kMaxRank));
       d_.spec.shape.push_back(d);
@@ -135,26 +135,27 @@ class DescriptionReader {
 std::int64_t header_bytes(ByteSource& source) {
   const auto number = [&](std::int64_t bytes) {
     std::uint32_t value = 0;   // little-endian, like this machine
-    if (source.left() < bytes) source.name().fail("ends inside of the header");
+    if (source.left() < bytes) source.name().fail("ends inside the header");
     source.read(&value, bytes);
     return std::int64_t{value};
   };
   std::array<char, 8> start;
   if (source.left() < std::ssize(start))
-    source.name().fail(fmt::format("is no .npy file: it has {} bytes", source.left()));
+    source.name().fail(fmt::format("is not a .npy file: it has {} bytes", source.left()));
   source.read(start.data(), std::ssize(start));
   if (!std::string_view(start.data(), start.size()).starts_with(kMagic))
-    source.name().fail("is no .npy file: it does not begin with \\x93NUMPY");
+    source.name().fail("is not a .npy file: it does not begin with \\x93NUMPY");
   const int major = static_cast<unsigned char>(start[6]);
   if (major < 1 || major > 3)
-    source.name().fail(fmt::format("is of version {}.{} of the .npy format; 1.0 to 3.0 are known", major,
+    source.name().fail(fmt::format("is of version {}.{} of the .npy format; 1.0 to 3.0 are supported", major,
                                    static_cast<unsigned char>(start[7])));
   const std::int64_t n = number(major == 1 ? 2 : 4);
   constexpr std::int64_t kMost = 1 << 16;   // the limit of version 1; real headers have some hundred bytes
-  if (n > kMost) source.name().fail(fmt::format("has a header of {} bytes, of {} at most", n, kMost));
+  if (n > kMost)
+    source.name().fail(fmt::format("has a header of {} bytes; at most {} are allowed", n, kMost));
   if (n > source.left())
     source.name().fail(
-        fmt::format("ends inside of the header: it has {} bytes, of which {} are there", n, source.left()));
+        fmt::format("ends inside the header: it has {} bytes, but only {} are left", n, source.left()));
   return n;
 }
 
@@ -191,10 +192,10 @@ Tensor read_npy(ByteSource& source) {
   try {
     bytes = d.spec.nbytes();
   } catch (const ShapeError&) {
-    source.name().fail(fmt::format("has more elements than there can be: {}", d.spec));
+    source.name().fail(fmt::format("has too many elements: {}", d.spec));
   }
   if (bytes != source.left())
-    source.name().fail(fmt::format("is {} of {} bytes, and has {}", d.spec, bytes, source.left()));
+    source.name().fail(fmt::format("is {} of {} bytes, but has {}", d.spec, bytes, source.left()));
   Tensor x = allocate(d.spec);
   source.read(writable_bytes(x).data(), bytes);
   if (d.is_swapped) swap_bytes(x);

@@ -149,7 +149,7 @@ class MemberSource final : public ByteSource {
     char beyond;
     const zip_int64_t count = zip_fread(member_.get(), &beyond, 1);
     if (count < 0) name_.fail(fmt::format("is damaged: {}", zip_file_strerror(member_.get())));
-    if (count > 0) name_.fail("goes on behind its end");
+    if (count > 0) name_.fail("continues after its end");
   }
 
  private:
@@ -175,17 +175,17 @@ class Budget {
   void take(const zip_stat_t& stat) {
     constexpr std::uint64_t kMostOfOne = 1032;
     if (stat.comp_size > in_file_ || stat.size / kMostOfOne > stat.comp_size)
-      file_.fail(fmt::format("{} has {} bytes, made of {}, of which {} can be there", stat.name, stat.size,
-                             stat.comp_size, in_file_));
+      file_.fail(fmt::format("{} has {} bytes, decompressed from {}, but only {} are left in the file",
+                             stat.name, stat.size, stat.comp_size, in_file_));
     in_file_ -= stat.comp_size;
     if (stat.encryption_method != ZIP_EM_NONE) file_.fail(fmt::format("{} is encrypted", stat.name));
     if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE)
-      file_.fail(fmt::format("{} is compressed by method {}; 0 and 8, deflate, are known", stat.name,
-                             stat.comp_method));
+      file_.fail(fmt::format("{} is compressed by method {}; methods 0 and 8 (deflate) are supported",
+                             stat.name, stat.comp_method));
     if (stat.size > left_)
       file_.fail(
-          fmt::format("{} has {} bytes, of which {} of {} are left; raise NpzOptions::max_bytes if the "
-                      "file is to be trusted",
+          fmt::format("{} has {} bytes, but only {} of the allowed {} are left; raise NpzOptions::max_bytes "
+                      "if you trust the file",
                       stat.name, stat.size, left_, most_));
     left_ -= stat.size;
   }
@@ -198,7 +198,8 @@ class Budget {
 void check_members(const FileName& name, const NamedTensors& tensors) {
   constexpr std::size_t kLongest = 65'535 - kExtension.size();   // libzip cuts longer names without an error
   const std::string path = printable(name.path);
-  if (tensors.empty()) throw_error<ArgumentError>("save_npz: {}: an archive of no tensors is no file", path);
+  if (tensors.empty())
+    throw_error<ArgumentError>("save_npz: {}: nothing to save; pass at least one tensor", path);
   for (const auto& [key, x] : tensors) {
     if (!x.defined())
       throw_error<ArgumentError>("save_npz: {}: tensor \"{}\" is undefined", path, printable(key));
@@ -261,7 +262,7 @@ NamedTensors load_npz(const std::string& path, const NpzOptions& options) {
       name.fail(fmt::format("member {} cannot be read: {}", i, zip_strerror(archive.get())));
     std::string key = stat.name;
     if (!key.ends_with(kExtension))
-      name.fail(fmt::format("{} is no array: its name does not end with {}", key, kExtension));
+      name.fail(fmt::format("{} is not an array: its name does not end with {}", key, kExtension));
     key.resize(key.size() - kExtension.size());
     budget.take(stat);
     MemberSource source(name, *archive, i, stat);

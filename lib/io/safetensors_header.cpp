@@ -59,7 +59,7 @@ class HeaderReader {
   SafetensorsHeader read(std::int64_t data_bytes) {
     const JsonText json(file_, text_);
     const JsonValue& all = json.root();
-    if (all.kind != JsonValue::Kind::object) file_.fail("the header is no JSON object");
+    if (all.kind != JsonValue::Kind::object) file_.fail("the header is not a JSON object");
     header_.tensors.reserve(all.members.size());
     if (const JsonValue* metadata = all.find("__metadata__")) read_metadata(*metadata);
     for (const auto& [name, description] : all.members)
@@ -71,10 +71,11 @@ class HeaderReader {
 
  private:
   void read_metadata(const JsonValue& metadata) {
-    if (metadata.kind != JsonValue::Kind::object) file_.fail("the header's __metadata__ is no JSON object");
+    if (metadata.kind != JsonValue::Kind::object)
+      file_.fail("the header's __metadata__ is not a JSON object");
     for (const auto& [key, value] : metadata.members) {
       if (value.kind != JsonValue::Kind::string)
-        file_.fail(fmt::format("the header's __metadata__ \"{}\" is no text", key));
+        file_.fail(fmt::format("the header's __metadata__ \"{}\" is not text", key));
       if (key.starts_with(kOwn))
         read_own(key, value.text);
       else
@@ -82,7 +83,7 @@ class HeaderReader {
     }
     if (!has_own_) return;
     if (!version_.empty() && version_ != "1")
-      file_.fail(fmt::format("is of version {}; this library knows version 1", version_));
+      file_.fail(fmt::format("is of version {}; this library supports version 1", version_));
     if (!text_.starts_with(kOpening) || text_.size() < kOpening.size() + kDigits ||
         header_checksum_ != digits(header_checksum(text_)))
       file_.fail("the header is damaged: its checksum differs");
@@ -98,7 +99,7 @@ class HeaderReader {
 
   StoredTensor tensor(std::string_view name, const JsonValue& description) {
     if (description.kind != JsonValue::Kind::object)
-      file_.fail(fmt::format("tensor \"{}\" is no JSON object in the header", name));
+      file_.fail(fmt::format("tensor \"{}\" is not a JSON object in the header", name));
     const auto part = [&](const char* key) -> const JsonValue& {
       if (const JsonValue* value = description.find(key)) return *value;
       file_.fail(fmt::format("tensor \"{}\": no {} in the header", name, key));
@@ -108,20 +109,20 @@ class HeaderReader {
                               offsets = numbers(name, "data_offsets", part("data_offsets"));
     if (const auto note = dtypes_.find(name); note != dtypes_.end()) {
       if (note->second != "c128" || t.spec.dtype != DType::f64 || shape.empty() || shape.back() != 2)
-        file_.fail(
-            fmt::format("tensor \"{}\": is noted as {} in the header and is none", name, note->second));
+        file_.fail(fmt::format("tensor \"{}\": is declared as {} in the header, but is not one", name,
+                               note->second));
       shape.pop_back();
       t.spec.dtype = DType::c128;
     }
     if (shape.size() > Shape::kMaxRank)
-      file_.fail(fmt::format("tensor \"{}\" has {} dimensions; tensors have up to {}", name, shape.size(),
+      file_.fail(fmt::format("tensor \"{}\" has {} dimensions; tensors have at most {}", name, shape.size(),
                              Shape::kMaxRank));
     t.spec.shape = Shape(shape);
     if (offsets.size() != 2 || offsets[1] < offsets[0])
       file_.fail(fmt::format("tensor \"{}\": its data_offsets are not two ascending numbers", name));
     t.begin = offsets[0], t.end = offsets[1];
     if (t.end - t.begin != nbytes(t))
-      file_.fail(fmt::format("tensor \"{}\" is {} and has {} bytes", name, t.spec, t.end - t.begin));
+      file_.fail(fmt::format("tensor \"{}\" is {}, but has {} bytes", name, t.spec, t.end - t.begin));
     if (const auto note = checksums_.find(name); note != checksums_.end())
       t.checksum = checksum(name, note->second);
     return t;
@@ -129,19 +130,19 @@ class HeaderReader {
 
   DType dtype(std::string_view name, const JsonValue& value) const {
     if (value.kind != JsonValue::Kind::string)
-      file_.fail(fmt::format("tensor \"{}\": its dtype is no text", name));
+      file_.fail(fmt::format("tensor \"{}\": its dtype is not text", name));
     const auto at = std::find(kDtypeNames.begin(), kDtypeNames.end(), value.text);
     if (at == kDtypeNames.end())
-      file_.fail(
-          fmt::format("tensor \"{}\" is {}, which tensors here cannot be; convert it where it was written, "
-                      "such as to F32",
-                      name, value.text));
+      file_.fail(fmt::format(
+          "tensor \"{}\" is {}, which tensors here do not support; convert it where it was written, "
+          "such as to F32",
+          name, value.text));
     return static_cast<DType>(at - kDtypeNames.begin());
   }
 
   std::vector<std::int64_t> numbers(std::string_view name, const char* what, const JsonValue& value) const {
     if (value.kind != JsonValue::Kind::array)
-      file_.fail(fmt::format("tensor \"{}\": its {} is no list", name, what));
+      file_.fail(fmt::format("tensor \"{}\": its {} is not a list", name, what));
     std::vector<std::int64_t> list;
     list.reserve(value.members.size());
     for (const auto& [none, member] : value.members) {
@@ -156,7 +157,7 @@ class HeaderReader {
     try {
       return t.spec.nbytes();
     } catch (const ShapeError&) {
-      file_.fail(fmt::format("tensor \"{}\" has more elements than there can be: {}", t.name, t.spec));
+      file_.fail(fmt::format("tensor \"{}\" has too many elements: {}", t.name, t.spec));
     }
   }
 
@@ -186,11 +187,11 @@ class HeaderReader {
     for (const StoredTensor& t : all) {
       if (t.begin != at)
         file_.fail(fmt::format("tensor \"{}\" begins at byte {} of the data, {}", t.name, t.begin,
-                               t.begin < at ? "inside of another" : "behind a gap"));
+                               t.begin < at ? "inside another" : "after a gap"));
       at = t.end;
     }
     if (at != data_bytes)
-      file_.fail(fmt::format("has {} bytes of data; its tensors take {}", data_bytes, at));
+      file_.fail(fmt::format("has {} bytes of data, but its tensors take {}", data_bytes, at));
   }
 
   const FileName& file_;

@@ -50,18 +50,20 @@ SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const
 TensorReader::TensorReader(FileName name) : file_(std::move(name)) {
   std::uint64_t length = 0;
   if (file_.size() < kLengthBytes)
-    this->name().fail(fmt::format("is no safetensors file: it has {} bytes", file_.size()));
+    this->name().fail(fmt::format("is not a safetensors file: it has {} bytes", file_.size()));
   file_.read(0, &length, kLengthBytes);
   if (length > kMaxHeaderBytes)
     this->name().fail(
-        fmt::format("is no safetensors file: a header of {} bytes, of {} at most", length, kMaxHeaderBytes));
+        fmt::format("is not a safetensors file: its header has {} bytes; at most {} are allowed", length,
+                    kMaxHeaderBytes));
   data_ = kLengthBytes + static_cast<std::int64_t>(length);
   if (data_ > file_.size())
-    this->name().fail(fmt::format("is no safetensors file, or cut off: a header of {} bytes in a file of {}",
-                                  length, file_.size()));
+    this->name().fail(
+        fmt::format("is not a safetensors file, or is truncated: a header of {} bytes in a file of {}",
+                    length, file_.size()));
   std::string text(length, ' ');
   file_.read(kLengthBytes, text.data(), static_cast<std::int64_t>(length));
-  if (!text.starts_with('{')) this->name().fail("is no safetensors file: the header is no JSON object");
+  if (!text.starts_with('{')) this->name().fail("is not a safetensors file: the header is not a JSON object");
   header_ = read_header(this->name(), text, file_.size() - data_);
 }
 

@@ -46,10 +46,10 @@ Tail tail_of(const InputFile& file) {
   const bool has_log = end == 0 || text(end_of_lines(file, end - 1), 1) == "{";
   const std::string begin = text(end, std::min<std::int64_t>(n, 2));
   if (!has_log || !(begin.empty() || begin == "{" || begin == "{\"" || begin == "{}"))
-    name.fail("is no training log, and is left as it is; give the log a path of its own");
+    name.fail("is not a training log, and was left unchanged; give the log a different path");
   if (n > most)
     name.fail(fmt::format(
-        "ends with {} bytes without a new line, more than a line of a log has, and is left as it is", n));
+        "ends with {} bytes without a newline, more than a line of a log has, and was left unchanged", n));
   return {end, n > 0 && nlohmann::json::accept(text(end, n))};
 }
 
@@ -64,7 +64,7 @@ int open_log(const FileName& name) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(name.path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) name.fail(fmt::format("its folder cannot be made: {}", error.message()));
+  if (error) name.fail(fmt::format("its folder cannot be created: {}", error.message()));
   const int file = open_file(name.path, O_RDWR | O_APPEND | O_CREAT);
   if (file < 0) name.fail_with_errno("cannot be opened");
   return file;
@@ -108,8 +108,9 @@ void TrainingLog::truncate(std::int64_t size) {
   const FileName name{"training_log", path_};
   const InputFile file(name, file_);
   if (size < 0 || size > file.size() || end_of_lines(file, size) != size)
-    throw_error<ArgumentError>("training_log: {}: no line ends after {} of {} bytes; use what size() gave",
-                               printable(path_), size, file.size());
+    throw_error<ArgumentError>(
+        "training_log: {}: no line ends after {} of {} bytes; use a number that size() returned",
+        printable(path_), size, file.size());
   if (::ftruncate(file_, size) != 0) name.fail_with_errno("cannot be shortened");
   broken_ = false;
 }

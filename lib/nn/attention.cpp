@@ -73,7 +73,7 @@ Tensor appended(const Tensor& cached, const Tensor& x) {
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
   if (query.ndim() < 2 || key.ndim() < 2 || value.ndim() < 2)
-    throw_error<ShapeError>("attention: query is {}, key {} and value {}; they have rank 2 or more",
+    throw_error<ShapeError>("attention: query is {}, key {} and value {}; they must have rank 2 or more",
                             query.spec(), key.spec(), value.spec());
   if (const bool drops = options.run.training && options.dropout != 0;
       !drops && !options.mask.defined() && have_one_lead(query, key, value)) {
@@ -129,7 +129,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call
   return in_layer({this, "MultiHeadAttention", query.kernel, "batch,queries,#", width}, x, [&] {
     return detail::in_network(*this, [&] {
       if (x.ndim() != 3)
-        throw_error<ShapeError>("multi_head_attention: x is {}; it has to be [batch, queries, {}]", x.spec(),
+        throw_error<ShapeError>("multi_head_attention: x is {}; it must be [batch, queries, {}]", x.spec(),
                                 width);
       const Tensor& memory = call.memory.defined() ? call.memory : x;
       Tensor keys = key(memory), values = value(memory);

@@ -50,9 +50,10 @@ void check_options(const FitOptions& o) {
 /// Throws for options by which a single replica would decide, or change variables that others read.
 void check_replica_options(const FitOptions& o) {
   const auto refuse = [](bool given, std::string_view option, std::string_view advice) {
-    if (given) throw_error<ArgumentError>("fit: {} is not for replicas; {}", option, advice);
+    if (given) throw_error<ArgumentError>("fit: {} cannot be used with replicas; {}", option, advice);
   };
-  refuse(o.checkpoints.has_value(), "checkpoints", "restore before they run, and save in on_epoch of one");
+  refuse(o.checkpoints.has_value(), "checkpoints",
+         "restore before they run, and save in the on_epoch of one of them");
   refuse(o.early_stopping && o.early_stopping->restore_best, "early_stopping.restore_best",
          "keep the values in on_epoch");
 }
@@ -98,7 +99,7 @@ std::vector<std::string> number_names(const FitOptions& o, bool validates) {
     if (name.empty() || name == "kind" || name == "epoch" || name == "step" ||
         std::count(names.begin(), names.end(), name) > 1)
       throw_error<ArgumentError>(
-          "fit: metrics: \"{}\" is empty, or what something else is called; use Metric(name, metric)", name);
+          "fit: metrics: the name \"{}\" is empty or already in use; use Metric(name, metric)", name);
   return names;
 }
 
@@ -144,13 +145,14 @@ Parts split(const FitData& data, const FitValidation& validation) {
   const auto* dataset = std::get_if<Dataset>(&data.data());
   if (!dataset)
     throw_error<ArgumentError>(
-        "fit: validation is {} of the data, which is a loader; give a data set or a loader for validation",
+        "fit: validation is {} of the data, which is a loader; pass a data set or a loader for validation",
         *part);
   const double rows = static_cast<double>(dataset->size()) * *part;
   const std::int64_t n = std::isfinite(rows) ? std::llround(rows) : -1;
   if (n < 1 || n >= dataset->size())
-    throw_error<ArgumentError>("fit: validation is {} of {} rows; use a part that leaves rows on both sides",
-                               *part, dataset->size());
+    throw_error<ArgumentError>(
+        "fit: validation is {} of {} rows; use a fraction that leaves rows for both training and validation",
+        *part, dataset->size());
   const std::int64_t end = dataset->size() - n;
   return {dataset->range(0, end), dataset->range(end, dataset->size())};
 }
@@ -159,12 +161,10 @@ Parts split(const FitData& data, const FitValidation& validation) {
 void check_use(const Parts& parts, const FitOptions& o) {
   const auto is_loader = [](const FitData& d) { return std::holds_alternative<DataLoader>(d.data()); };
   if (o.batch && is_loader(parts.training) && (!parts.validation || is_loader(*parts.validation)))
-    throw ArgumentError(
-        "fit: batch is set, and data and validation are no data sets; set it in the loader, and leave it out "
-        "here");
+    throw ArgumentError("fit: batch has no effect on a DataLoader; set it in DataLoaderOptions instead");
   if (o.log_steps > 0 && !o.log) throw ArgumentError("fit: log_steps is set without a log; set log too");
   if (o.shuffle && is_loader(parts.training))
-    throw ArgumentError("fit: shuffle is set, and the data is a loader; set it there, and leave it out here");
+    throw ArgumentError("fit: shuffle has no effect on a DataLoader; set it in DataLoaderOptions instead");
 }
 
 DataLoader training_loader(const FitData& data, const FitOptions& o) {
@@ -312,15 +312,15 @@ void Loop::check_in_network() const {
   for (const auto& [name, variable] : variables_)
     if (!names.insert(name).second)
       throw_error<ArgumentError>(
-          "fit: two variables of the network have the name \"{}\", by which checkpoints and restore_best "
-          "would take one for the other; give them names of their own",
+          "fit: two variables of the network have the name \"{}\", so checkpoints and restore_best would "
+          "confuse them; give them different names",
           name);
   for (const Variable& v : trained_)
     if (std::none_of(variables_.begin(), variables_.end(),
                      [&](const NamedVariable& own) { return own.variable == v; }))
       throw_error<ArgumentError>(
-          "fit: {} is trained and no part of the network, so that checkpoints and restore_best would be "
-          "without it; make it a member",
+          "fit: {} is trained but is not part of the network, so checkpoints and restore_best would omit it; "
+          "make it a member",
           tapedeck::detail::described(v.cell()));
 }
 

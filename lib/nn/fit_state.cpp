@@ -25,8 +25,8 @@ std::vector<double> column(const SavedState& saved, std::string_view name, std::
   const auto at = saved.tensors.find(fmt::format("{}{}", kHistory, name));
   if (at == saved.tensors.end() || at->second.spec() != Spec{DType::f64, {epochs}})
     throw_error<ArgumentError>(
-        "fit: checkpoints: the last one has no \"{}\" of its {} epochs; use the metrics and the validation "
-        "that it was made with, or another folder",
+        "fit: checkpoints: the last one has no \"{}\" for its {} epochs; use the metrics and the validation "
+        "with which it was made, or another folder",
         name, epochs);
   return at->second.to_vector<double>();
 }
@@ -90,19 +90,19 @@ Commit FitState::prepare_restore(const SavedState& saved) {
   reader.end_scalars();
   if (p.batch > 0 && saved_batches != batches)
     throw_error<ArgumentError>(
-        "fit: checkpoints: the last one is at batch {} of {}, and an epoch has {} now; use the data and the "
-        "batch that it was made with, or another folder",
+        "fit: checkpoints: the last one is at batch {} of {}, but an epoch now has {}; use the data and the "
+        "batch size with which it was made, or another folder",
         p.batch, saved_batches, batches);
   if (p.batch > batches)
-    throw_error<ArgumentError>("restore: batch of fit is {}, and an epoch has {}", p.batch, batches);
+    throw_error<ArgumentError>("restore: batch of fit is {}, but an epoch has {}", p.batch, batches);
   if (p.best_epoch >= p.epoch)
     throw_error<ArgumentError>("restore: best_epoch of fit is {}, of {} epochs", *p.best_epoch, p.epoch);
   p.history = history_of(saved, p.epoch, names);
   p.best_values = best_values_of(saved);
   if (keeps_best && p.best_epoch && p.best_values.empty())
     throw ArgumentError(
-        "fit: restore_best: the last checkpoint was made without it, so that the best variables are not "
-        "known; leave it out, or use another folder");
+        "fit: restore_best: the last checkpoint was made without it, so the best variables are unknown; "
+        "leave it out, or use another folder");
   return [this, p = std::move(p)]() mutable { at = std::move(p); };
 }
 

@@ -92,8 +92,7 @@ Initializer orthogonal(double gain) {
   check_finite("orthogonal", gain, 0);
   return [gain](const Shape& shape, random::Key key, DType dtype) {
     const int rank = shape.ndim();
-    if (rank < 2)
-      throw_error<ShapeError>("orthogonal: the shape {} has rank {}; it needs 2 or more", shape, rank);
+    if (rank < 2) throw_error<ShapeError>("orthogonal: the shape {} has rank {}; use 2 or more", shape, rank);
     const std::int64_t columns = shape[rank - 1], size = shape.size();
     if (size == 0) return tapedeck::zeros(shape, dtype);
     const std::int64_t rows = size / columns;
@@ -108,7 +107,7 @@ Initializer orthogonal(double gain) {
 Initializer identity(double gain) {
   check_finite("identity", gain, 0);
   return [gain](const Shape& shape, random::Key, DType dtype) {
-    if (shape.ndim() != 2) throw_error<ShapeError>("identity: the shape {} is not that of a matrix", shape);
+    if (shape.ndim() != 2) throw_error<ShapeError>("identity: the shape {} must have rank 2", shape);
     return eye(shape[0], shape[1], dtype) * gain;
   };
 }

@@ -17,7 +17,7 @@ namespace {
 
 void check_extents(std::string_view layer, const Shape& shape) {
   if (std::ranges::any_of(shape, [](std::int64_t n) { return n < 1; }))
-    throw_error<ArgumentError>("{}: the kernel would be {}; sizes are 1 or more", layer, shape);
+    throw_error<ArgumentError>("{}: the kernel would be {}; use sizes of 1 or more", layer, shape);
 }
 
 // Uniform in ±√(1 / n).
@@ -57,7 +57,7 @@ Tensor first_value(std::string_view name, const Initializer& given, const Initia
   const DType made_in = is_half(dtype) ? DType::f32 : dtype;
   const Tensor x = (given ? given : otherwise)(shape, key, made_in);
   if (!x.defined() || x.spec() != Spec{made_in, shape})
-    throw_error<ArgumentError>("{}: its initializer gives {}; it was asked for {}", name,
+    throw_error<ArgumentError>("{}: its initializer returned {} instead of {}", name,
                                x.defined() ? to_string(x.spec()) : "an undefined tensor",
                                Spec{made_in, shape});
   return made_in == dtype ? x : astype(x, dtype);
@@ -98,7 +98,7 @@ std::optional<Variable> new_bias(std::int64_t n, const Shape& kernel, random::Ke
 Variable new_recurrent_bias(std::string_view layer, std::int64_t outputs, std::int64_t gates, random::Key key,
                             const LayerOptions& options) {
   const auto bias = new_bias(gates * outputs, {outputs, gates * outputs}, key, options);
-  if (!bias) throw_error<ArgumentError>("{}: it has no form without a bias; use_bias has to be true", layer);
+  if (!bias) throw_error<ArgumentError>("{}: this layer always has a bias; set use_bias to true", layer);
   return *bias;
 }
 
@@ -137,8 +137,8 @@ Tensor Embedding::operator()(const Tensor& ids) const {
 random::Key detail::key_of(const Run& run, std::string_view layer) {
   if (!run.has_key())
     throw_error<ArgumentError>(
-        "{}: this run trains and has no key, so that each step would drop the same; pass another key in each "
-        "step, as in {{.training = true, .key = key.split(step)}}",
+        "{}: this run trains without a key, so each step would drop the same elements; pass a different key "
+        "in each step, as in {{.training = true, .key = key.split(step)}}",
         layer);
   return run.key;
 }
@@ -165,7 +165,7 @@ Tensor Sequential::operator()(const Tensor& x, Run run) const {
 Tensor Residual::operator()(const Tensor& x, Run run) const {
   const Tensor y = layer(x, run);
   if (y.shape() != x.shape())
-    throw_error<ShapeError>("residual: x is {}, and its layer gives {}; they have to be of one shape",
+    throw_error<ShapeError>("residual: x is {}, but its layer returns {}; they must have the same shape",
                             x.spec(), y.spec());
   return x + y;
 }

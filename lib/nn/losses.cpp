@@ -75,7 +75,7 @@ void check_classes(std::string_view loss, const Tensor& labels, const Tensor& x)
     throw_error<DTypeError>("{}: labels is {}; use indices of classes, i32 or i64", loss, labels.spec());
   const auto axes = x.shape().dims();
   if (axes.empty())
-    throw_error<ShapeError>("{}: predictions is {}; its last axis is that of classes", loss, x.spec());
+    throw_error<ShapeError>("{}: predictions is {}; its last axis must be the classes", loss, x.spec());
   if (const Shape rows(axes.first(axes.size() - 1)); rows != labels.shape())
     throw_error<ShapeError>(
         "{}: labels do not have the shape of predictions without its last axis: labels is {}, "
@@ -277,7 +277,7 @@ Tensor squared_hinge(const Tensor& labels, const Tensor& predictions) {
 Tensor categorical_hinge(const Tensor& labels, const Tensor& predictions) {
   return of_fitting("categorical_hinge", labels, predictions, [&](const Tensor& z, const Tensor& p) {
     if (class_count(p) == 0)
-      throw_error<ShapeError>("categorical_hinge: predictions is {}; use one class or more",
+      throw_error<ShapeError>("categorical_hinge: predictions is {}; use at least one class",
                               predictions.spec());
     return maximum(1 + max((1 - z) * p, -1) - sum(z * p, -1), 0.0);
   });

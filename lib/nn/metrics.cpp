@@ -124,8 +124,8 @@ void Totals::append(std::vector<double>& into, std::span<const double> from) {
 
 Totals& Totals::operator+=(const Totals& other) {
   if (name_ != other.name_ || count_ != other.count_ || merge_ != other.merge_)
-    throw_error<ArgumentError>("{}: {} totals of {} cannot be added to {}; use metrics made alike", name_,
-                               other.count_, other.name_, count_);
+    throw_error<ArgumentError>("{}: {} totals of {} cannot be added to {}; use metrics with the same options",
+                               name_, other.count_, other.name_, count_);
   merge_(totals_, other.totals_);
   return *this;
 }

@@ -41,7 +41,7 @@ RMSNorm::RMSNorm(std::int64_t size_, const RMSNormOptions& options)
 Tensor RMSNorm::operator()(const Tensor& x) const {
   return in_layer({this, "RMSNorm", scale, "...,#", size}, x, [&] {
     if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != size)
-      throw_error<ShapeError>("rms_norm: x is {}; its last axis has to be {}", x.spec(), size);
+      throw_error<ShapeError>("rms_norm: x is {}; its last axis must be {}", x.spec(), size);
     return detail::noted(this, "RMSNorm",
                          halves_in_f32(x, [&](const Tensor& wide) {
                            return wide *
@@ -64,7 +64,7 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
   return in_layer({this, "GroupNorm", scale, "batch,...,#", channels}, x, [&] {
     const int rank = x.ndim();
     if (rank < 2 || x.shape()[rank - 1] != channels)
-      throw_error<ShapeError>("group_norm: x is {}; it has to be [batch, ..., {}]", x.spec(), channels);
+      throw_error<ShapeError>("group_norm: x is {}; it must be [batch, ..., {}]", x.spec(), channels);
     const std::int64_t batch = x.shape()[0];
     std::int64_t positions = 1;   // not -1, which is ambiguous for an empty batch
     for (int axis = 1; axis < rank - 1; ++axis)
@@ -136,8 +136,8 @@ Tensor BatchNorm::operator()(const Tensor& x, Run run) const {
     if (x.size() == channels)
       warn(
           "batch_norm: in training a batch of one element for each channel has no variance: the result is "
-          "the offset, and the running mean and variance stay; use larger batches, or drop_remainder of a "
-          "DataLoader");
+          "the offset, and the running mean and variance stay unchanged; use larger batches, or "
+          "drop_remainder of a DataLoader");
     const StopRecording pause;
     const auto follow = [&](const Moments& m) {
       if (!(m.n > 1)) return;   // a single element has no variance

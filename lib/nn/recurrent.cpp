@@ -14,17 +14,17 @@ Tensor swap_batch_and_time(const Tensor& x) { return transpose(x, {1, 0, 2}); }
 
 void check_sequence(std::string_view layer, const Tensor& x, std::int64_t inputs, const Tensor& lengths) {
   if (x.ndim() != 3 || x.shape()[2] != inputs)
-    throw_error<ShapeError>("{}: x is {}; it has to be [batch, time, {}]", layer, x.spec(), inputs);
+    throw_error<ShapeError>("{}: x is {}; it must be [batch, time, {}]", layer, x.spec(), inputs);
   if (!lengths.defined()) return;
   if (lengths.dtype() != DType::i32 && lengths.dtype() != DType::i64)
     throw_error<DTypeError>("{}: lengths are {}; use i32 or i64", layer, lengths.spec());
   const std::int64_t batch = x.shape()[0], time = x.shape()[1];
   if (lengths.shape() != Shape{batch})
-    throw_error<ShapeError>("{}: lengths are {}; they have to be [{}], one of each sequence", layer,
+    throw_error<ShapeError>("{}: lengths are {}; they must be [{}], one for each sequence", layer,
                             lengths.spec(), batch);
   for (const std::int64_t n : lengths.to_vector<std::int64_t>())
     if (n < 0 || n > time)
-      throw_error<ShapeError>("{}: a length is {}, where time is {}; use 0..{}", layer, n, time, time);
+      throw_error<ShapeError>("{}: a length is {}, but time is {}; use 0..{}", layer, n, time, time);
 }
 
 // The states [time, batch, n], with zeros after the end of each sequence.

@@ -41,7 +41,7 @@ Pointee::Pointee(const void* address, std::string_view type, const std::string& 
     if (p->address_ == address && p->type_ == type)
       throw_error<ArgumentError>(
           "network: member \"{}\" points back to a layer that holds it; make it a std::weak_ptr, which is "
-          "passed over",
+          "skipped",
           path);
   innermost = this;
 }
@@ -80,8 +80,8 @@ void Copier::replace(const Node& node) {
   if (!node.variable) return;
   if (state_->originals.contains(node.variable))
     throw_error<ArgumentError>(
-        "copy: member \"{}\" is one of the original, which the copy refers to by a pointer; hold it by value "
-        "or by a std::shared_ptr to its own type",
+        "copy: member \"{}\" of the copy is a pointer into the original; hold the member by value or by a "
+        "std::shared_ptr to its own type",
         node.path);
   const Variable& v = *node.variable;
   const auto [at, is_new] = state_->variables.try_emplace(v.id(), v);

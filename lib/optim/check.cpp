@@ -36,19 +36,20 @@ void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::st
   const IndexedSlices* slices = g.slices();
   if (!slices) {
     if (!rule.by_rows() && !rule.dense)
-      throw_error<ArgumentError>("{}: {} takes sparse gradients only: that of {} is dense", caller, rule.name,
-                                 detail::described(v.cell()));
+      throw_error<ArgumentError>("{}: {} takes sparse gradients only, but the gradient of {} is dense",
+                                 caller, rule.name, detail::described(v.cell()));
     return check_spec(g.tensor().dtype(), g.tensor().shape(), v, caller);
   }
   const Shape& shape = slices->dense_shape ? *slices->dense_shape : x.shape();
   validate({slices->values, slices->indices, shape}, caller, v.name());
   check_spec(slices->values.dtype(), shape, v, caller);
   if (v.constraint())
-    throw_error<ArgumentError>("{}: {} has a constraint, and its gradient is sparse; make it dense", caller,
+    throw_error<ArgumentError>("{}: {} has a constraint, but its gradient is sparse; make it dense", caller,
                                detail::described(v.cell()));
   if (!rule.by_rows() && !rule.sparse)
-    throw_error<ArgumentError>("{}: {} takes no sparse gradients: that of {} is sparse; make it dense",
-                               caller, rule.name, detail::described(v.cell()));
+    throw_error<ArgumentError>(
+        "{}: {} takes no sparse gradients, but the gradient of {} is sparse; make it dense", caller,
+        rule.name, detail::described(v.cell()));
 }
 
 void check_rows(const UpdateRule& rule, const Step& s, const Variable& v) {

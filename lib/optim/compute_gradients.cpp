@@ -33,7 +33,7 @@ void check_loss(const Tensor& loss, const LossOptions& options) {
     throw_error<DTypeError>("compute_gradients: the loss is {}; use f32, f64, f16 or bf16", loss.spec());
   if (loss.size() != 1 && !options.output_gradient.defined())
     throw_error<ShapeError>(
-        "compute_gradients: the loss is {}; it must have one element: use its mean or sum, or give an "
+        "compute_gradients: the loss is {}; it must have one element: use its mean or sum, or pass an "
         "output_gradient",
         loss.spec());
 }
@@ -86,7 +86,8 @@ Differentiated differentiate(const Tensor& loss, GradientTape* tape, const LossO
   if (to == To::step && options.variables) detail::check_distinct(*options.variables, "minimize");
   if (!tape)
     throw ArgumentError(
-        "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
+        "compute_gradients: a loss that is a tensor needs the tape that recorded it; pass the tape, or a "
+        "function");
   return differentiate(loss, *tape, options, to);
 }
 

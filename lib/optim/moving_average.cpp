@@ -116,7 +116,7 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
   const Spec wide = {computed_in(cell.value.dtype()), cell.value.shape()};
   for (const Tensor* t : {&biased, &master}) {
     if (!t->defined() || t->spec() == wide) continue;
-    const std::string text = fmt::format("restore: the average of {}, {}, is kept as {}, and not as {}",
+    const std::string text = fmt::format("restore: the average of {}, {}, is kept as {}, not as {}",
                                          detail::label(cell), cell.value.spec(), wide, t->spec());
     if (t->dtype() != wide.dtype) throw DTypeError(text);
     throw ShapeError(text);
@@ -146,7 +146,7 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
     throw_error<ShapeError>("{}: the weight, {}, does not broadcast to the value, {}", kWeighted,
                             weight.spec(), value.spec());
   if (numerator_.defined() && product.shape() != numerator_.shape())
-    throw_error<ShapeError>("{}: the value is {}, those before had the shape {}", kWeighted, value.spec(),
+    throw_error<ShapeError>("{}: the value is {}, but earlier ones had the shape {}", kWeighted, value.spec(),
                             numerator_.shape());
   const auto after = [&](const Tensor& average, const Tensor& next) {
     return moved(average.defined() ? average : zeros(next.shape(), next.dtype()), next, decay_);
@@ -267,8 +267,8 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
             result.emplace(of_variables_.contains(v.id()) ? average_name(v) : v.name(), v);
         !is_free && at->second != v)
       throw_error<ArgumentError>(
-          "variables_to_restore: two variables have the name \"{}\"; give them names of their own, or add "
-          "the average to a Checkpoint, which has paths",
+          "variables_to_restore: two variables have the name \"{}\"; give them different names, or add the "
+          "average to a Checkpoint, which has paths",
           at->first);
   return result;
 }

@@ -17,10 +17,11 @@ void check_rule(const UpdateRule& rule) {
   if (rule.name.empty()) throw ArgumentError("optimizer: the rule has no name");
   const bool by_tensors = rule.dense || rule.sparse;
   if (rule.by_rows() == by_tensors)
-    throw_error<ArgumentError>("{}: the rule changes variables {}; use one", rule.name,
+    throw_error<ArgumentError>("{}: the rule changes variables {}; use exactly one of these ways", rule.name,
                                by_tensors ? "by rows and by tensors" : "neither by rows nor by tensors");
   if (static_cast<bool>(rule.measure) != (rule.scale != nullptr))
-    throw_error<ArgumentError>("{}: the rule has one of measure and scale; use both or none", rule.name);
+    throw_error<ArgumentError>("{}: the rule has only one of measure and scale; use both or neither",
+                               rule.name);
   if (rule.measure && ((rule.rows.f32 && !rule.measure.f32) || (rule.rows.f64 && !rule.measure.f64)))
     throw_error<ArgumentError>("{}: the rule's measure does not take all dtypes that its rows take",
                                rule.name);
@@ -246,7 +247,7 @@ void Optimizer::set_hyperparameter(std::string_view name, Scheduled value) {
   const UpdateRule& rule = state_->rule;
   const std::size_t i = find_hyperparameter(rule, name);
   if (rule.hyperparameters[i].change == Change::never)
-    throw_error<ArgumentError>("{}: {} is fixed when the optimizer is made", rule.name, name);
+    throw_error<ArgumentError>("{}: {} is fixed when the optimizer is created", rule.name, name);
   check_schedule(rule, i, value);
   if (!value.varies()) checked(rule, i, value.at(0));
   state_->hyperparameters[i] = std::move(value);

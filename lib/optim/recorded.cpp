@@ -48,8 +48,8 @@ std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace:
                                                 f = std::move(f)](std::span<const Tensor> now) {
     if (lifetime.expired())
       throw_error<TraceError>(
-          "{}: a compiled function calls one that is gone, or has been moved to another place; let it stay, "
-          "or compile the function again",
+          "{}: a compiled function uses one that has been destroyed or moved; keep it in place, or compile "
+          "the function again",
           name);
     return f(now);
   });
@@ -65,8 +65,8 @@ void refuse_in_recording(std::string_view name, std::string_view number) {
   if (!thread_state.trace) return;
   thread_state.trace->on_throw(name);
   throw_error<TraceError>(
-      "{}: {} is no part of a compiled function, since a replay would not repeat it; do this outside, after "
-      "the call",
+      "{}: {} cannot be used in a compiled function, since a replay would not repeat it; do this outside, "
+      "after the call",
       name, number);
 }
 

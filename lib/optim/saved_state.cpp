@@ -10,7 +10,7 @@ namespace tapedeck {
 
 void check_kind(std::string_view kind, const SavedState& state) {
   if (!state.kind.empty() && state.kind != kind)
-    throw_error<ArgumentError>("restore: the state is that of {}, not of {}", state.kind, kind);
+    throw_error<ArgumentError>("restore: this is the state of {}, not of {}", state.kind, kind);
 }
 
 std::int64_t whole_number(std::string_view object, std::string_view name, double n, std::int64_t least) {

@@ -117,10 +117,11 @@ Schedule cosine_restarts(CosineRestarts c) {
 
 Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> values) {
   if (values.size() != boundaries.size() + 1)
-    throw_error<ArgumentError>("schedule::piecewise: {} boundaries need one value more: there are {}",
-                               boundaries.size(), values.size());
+    throw_error<ArgumentError>(
+        "schedule::piecewise: {} boundaries, but {} values; there must be one more value than boundaries",
+        boundaries.size(), values.size());
   if (std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>()) != boundaries.end())
-    throw ArgumentError("schedule::piecewise: the boundaries do not ascend");
+    throw ArgumentError("schedule::piecewise: the boundaries must be ascending");
   for (const double v : values)
     check_finite("schedule::piecewise", {{"a value", v}});
   return [boundaries = std::move(boundaries), values = std::move(values)](std::int64_t step) {

@@ -46,7 +46,8 @@ std::size_t Optimizer::State::find_slot(std::string_view name) const {
   std::vector<SlotSpec> there;
   for (std::size_t k = 0; k < specs.size(); ++k)
     if (present[k]) there.push_back(specs[k]);
-  if (there.empty()) throw_error<ArgumentError>("{}: there is no slot \"{}\", and no other", rule.name, name);
+  if (there.empty())
+    throw_error<ArgumentError>("{}: there is no slot \"{}\"; this optimizer has no slots", rule.name, name);
   throw_error<ArgumentError>("{}: there is no slot \"{}\"; use one of {}", rule.name, name, listed(there));
 }
 

@@ -54,9 +54,8 @@ Slots Optimizer::State::complete(Slots slots, const Tensor& variable, const Hype
     const SlotSpec& spec = rule.slots[i];
     slots[i] = spec.initial ? spec.initial(value, h) : zeros_like(value);
     if (!slots[i].defined() || (rule.by_rows() && slots[i].spec() != value.spec()))
-      throw_error<InternalError>("{}: slot \"{}\" begins as {}, of a variable that is {}", rule.name,
-                                 spec.name, slots[i].defined() ? to_string(slots[i].spec()) : "undefined",
-                                 value.spec());
+      throw_error<InternalError>("{}: slot \"{}\" begins as {}, but the variable is {}", rule.name, spec.name,
+                                 slots[i].defined() ? to_string(slots[i].spec()) : "undefined", value.spec());
   }
   return slots;
 }
@@ -86,8 +85,8 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
     check_value(u.cell(), rule.name, x);
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (present[i] && (!own[i].defined() || own[i].spec() != slots_before[i].spec()))
-      throw_error<InternalError>("{}: slot \"{}\" was {} and becomes {}", rule.name, rule.slots[i].name,
-                                 slots_before[i].spec(),
+      throw_error<InternalError>("{}: slot \"{}\" was {}, but the rule changed it to {}", rule.name,
+                                 rule.slots[i].name, slots_before[i].spec(),
                                  own[i].defined() ? to_string(own[i].spec()) : "undefined");
   if (x.id() == before.id()) x = share(x);
 }

@@ -45,22 +45,23 @@ struct SavedSum {
   }
   std::int64_t order() const {
     if (!place.defined() || place.dtype() != DType::i64 || place.size() != 1)
-      throw_error<ArgumentError>("restore: gradient_accumulator: the place of {} is missing or no i64",
-                                 detail::described(variable.cell()));
+      throw_error<ArgumentError>(
+          "restore: gradient_accumulator: the place of {} is missing, or is not an i64 scalar",
+          detail::described(variable.cell()));
     const std::string name = fmt::format("the place of {}", detail::described(variable.cell()));
     return whole_number("gradient_accumulator", name, place.item());
   }
   Gradient gradient() const {
     if (values.defined() != indices.defined() || (values.defined() && sum.defined()))
       throw_error<ArgumentError>(
-          "restore: gradient_accumulator: {} has one of values and indices, or a sum beside "
+          "restore: gradient_accumulator: {} has only one of values and indices, or a sum in addition to "
           "them",
           detail::described(variable.cell()));
     if (!values.defined() && !sum.defined()) return {};
     const Tensor& numbers = sum.defined() ? sum : values;
     const DType dtype = computed_in(variable.dtype());
     if (numbers.dtype() != dtype)
-      throw_error<DTypeError>("restore: {} is {}, the numbers of its sum are {}; they have to be {}",
+      throw_error<DTypeError>("restore: {} is {}, the numbers of its sum are {}; they must be {}",
                               detail::label(variable.cell()), variable.cell().value.spec(), numbers.spec(),
                               name_of(dtype));
     if (sum.defined() && sum.shape() != variable.shape())
@@ -164,7 +165,7 @@ std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
 }
 
 std::int64_t GradientAccumulator::count() const {
-  refuse_in_recording("gradient_accumulator", "how many times something was added");
+  refuse_in_recording("gradient_accumulator", "the number of additions");
   return count_;
 }
 

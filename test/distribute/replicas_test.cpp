@@ -93,8 +93,8 @@ TEST_CASE("cases: replicas", "[cases][threads]") {
     outer.add_transform(
         [&](std::span<GradientAndVariable> pairs, std::int64_t) { inner.apply_gradients(pairs); });
     c.check_error([&] { Replicas(2).run([&](Replica) { outer.minimize([&] { return v * v; }); }); },
-                  "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, "
-                  "or with SkipAggregation for gradients that are summed already");
+                  "apply_gradients: called outside the function passed to Replicas::run; call it inside, or "
+                  "with SkipAggregation for gradients that are summed already");
     CHECK(v.value().item() == 3);
     CHECK(outer.iterations() == 0);
   });
@@ -192,9 +192,10 @@ TEST_CASE("fit: replicas refuse what one of them would do alone", "[threads][fit
         [&] { Replicas(2).run([&](Replica r) { nn::fit(line, distance, descent, own_data(r), options); }); });
   };
   CHECK(refused({.checkpoints = nn::FitCheckpoints{.folder = "unused"}}) ==
-        "fit: checkpoints is not for replicas; restore before they run, and save in on_epoch of one");
+        "fit: checkpoints cannot be used with replicas; restore before they run, and save in the on_epoch of "
+        "one of them");
   CHECK(refused({.early_stopping = nn::EarlyStopping{.restore_best = true}}) ==
-        "fit: early_stopping.restore_best is not for replicas; keep the values in on_epoch");
+        "fit: early_stopping.restore_best cannot be used with replicas; keep the values in on_epoch");
   CHECK(descent.iterations() == 0);
 }
 
@@ -533,16 +534,16 @@ TEST_CASE("errors of replicas name the replica and the variable", "[threads]") {
   CHECK(message_of<GradientError>(run([&](Replica r) {
           (r.index == 3 ? other : descent).apply_gradients({{ones({2, 3}), v}});
         })) ==
-        "apply_gradients: replica 3 has another optimizer than replica 0; all replicas take the same steps "
-        "in the same order");
+        "apply_gradients: replica 3 has another optimizer than replica 0; all replicas must take the same "
+        "steps in the same order");
   CHECK(message_of<GradientError>(run([&](Replica r) {
           if (r.index == 1)
             sum_over_replicas(tensor(1.0));
           else
             descent.apply_gradients({{ones({2, 3}), v}});
         })) ==
-        "sum_over_replicas: replica 1 calls this while replica 0 calls apply_gradients; all replicas take "
-        "the same steps in the same order");
+        "sum_over_replicas: replica 1 calls this while replica 0 calls apply_gradients; all replicas must "
+        "take the same steps in the same order");
   const Variable count(tensor(0), {.trainable = false});
   CHECK(message_of<GradientError>(run([&](Replica r) {
           descent.apply_gradients({{ones({2, 3}), v}}, r.index ? std::optional(count) : std::nullopt);
@@ -550,8 +551,8 @@ TEST_CASE("errors of replicas name the replica and the variable", "[threads]") {
   CHECK(message_of<GradientError>(run([&](Replica r) {
           if (r.index != 1) descent.apply_gradients({{ones({2, 3}), v}});
         })) ==
-        "apply_gradients: replica 0 waits for replica 1, which has ended; all replicas take the same steps "
-        "in the same order");
+        "apply_gradients: replica 0 waits for replica 1, which has ended; all replicas must take the same "
+        "steps in the same order");
   CHECK(message_of<ShapeError>(run([&](Replica r) { sum_over_replicas(ones({r.index / 3 + 1})); })) ==
         "sum_over_replicas: x is f32[1] on replica 0, f32[2] on replica 3");
   CHECK(message_of<DTypeError>(run([&](Replica r) {
@@ -562,22 +563,22 @@ TEST_CASE("errors of replicas name the replica and the variable", "[threads]") {
 
 TEST_CASE("replicas do not nest", "[threads]") {
   CHECK(message_of<GradientError>([] { kFour.run([](Replica) { Replicas(2).run([](Replica) {}); }); }) ==
-        "run: replicas run already on this thread, and do not nest");
+        "run: replicas are already running on this thread, and cannot be nested");
   const Variable v(tensor(1.0));
   GradientDescent descent({.learning_rate = 1.0});
   descent.add_transform(
       [](std::span<GradientAndVariable>, std::int64_t) { Replicas(2).run([](Replica) {}); });
   CHECK(message_of<GradientError>([&] {
           kFour.run([&](Replica) { descent.minimize([&] { return v * v; }); });
-        }) == "run: replicas run already on this thread, and do not nest");
+        }) == "run: replicas are already running on this thread, and cannot be nested");
 }
 
 TEST_CASE("replicas refuse odd options", "[threads]") {
   CHECK(message_of<ArgumentError>([] { Replicas(0); }) == "replicas: 0 replicas; use 1 or more");
   CHECK(message_of<ArgumentError>([] { Replicas(2, {.threads = -1}); }) ==
-        "replicas: -1 threads; use 0 for as many as there are replicas, or more");
+        "replicas: -1 threads; use 1 or more, or 0 for one per replica");
   CHECK(message_of<ArgumentError>([] { Replicas(2, {.reduction = static_cast<LossReduction>(2)}); }) ==
-        "replicas: 2 is no reduction; use one of sum, mean");
+        "replicas: unknown value for reduction: 2; use LossReduction::sum or mean");
   CHECK(message_of<ArgumentError>([] { kFour.run({}); }) == "run: the replicas' function is empty");
 }
 
@@ -693,8 +694,8 @@ TEST_CASE("replicas share one LossScale", "[threads]") {
             own.minimize(descent, [&] { return v * v; });
           });
         }) ==
-        "loss_scale: replica 1 has another LossScale than replica 0; all replicas take the same steps in the "
-        "same order");
+        "loss_scale: replica 1 has another LossScale than replica 0; all replicas must take the same steps "
+        "in the same order");
   CHECK(v.value().item() == 1);
 }
 
@@ -764,8 +765,7 @@ TEST_CASE("a replica may not change a variable that it shares", "[threads]") {
   };
   const std::string text =
       ": variable \"w\" is shared by replicas, and this is the thread of one of them; change it in a step, "
-      "or in "
-      "the function with SkipAggregation where no other replica uses it";
+      "or, where no other replica uses it, in the function with SkipAggregation";
   CHECK(message([&] { shared.assign(ones({2})); }) == "assign" + text);
   CHECK(message([&] { shared.assign_add(ones({2})); }) == "assign_add" + text);
   CHECK(message([&] { shared *= 2; }) == "*=" + text);

@@ -177,10 +177,10 @@ TEST_CASE("a disk that fails leaves the old file", "[files]") {
       if (message == begin + ": cannot be written: Input/output error")
         CHECK(c.holds(c.ones));
       else
-        CHECK((c.holds(c.zeros) &&
-               message ==
-                   (more ? begin + ": is in its place, but that may not be on the disk: Input/output error"
-                         : "no error")));
+        CHECK(
+            (c.holds(c.zeros) && message == (more ? begin + ": has been renamed to its final name, but that "
+                                                            "may not be on the disk yet: Input/output error"
+                                                  : "no error")));
       CHECK(c.folder.files() == 1);
     }
     INFO(format.op);

@@ -494,10 +494,12 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
         refused + "\"accumulator\": variable \"w\" is f32[5], its sum is f32[4]");
   CHECK(restored("accumulator/table/values", Tensor()) ==
         refused +
-            "\"accumulator\": gradient_accumulator: variable \"table\" has one of values and indices, "
-            "or a sum beside them");
+            "\"accumulator\": gradient_accumulator: variable \"table\" has only one of values and indices, "
+            "or a sum in addition to them");
   CHECK(restored("accumulator/w/place", Tensor()) ==
-        refused + "\"accumulator\": gradient_accumulator: the place of variable \"w\" is missing or no i64");
+        refused +
+            "\"accumulator\": gradient_accumulator: the place of variable \"w\" is missing, or is not an i64 "
+            "scalar");
   for (const auto& [place, text] : {std::pair(std::int64_t{-1}, "-1"), {INT64_MAX, "9.223372036854776e+18"}})
     CHECK(restored("accumulator/w/place", tensor(place)) ==
           refused + "\"accumulator\": the place of variable \"w\" of gradient_accumulator is " + text +
@@ -606,8 +608,8 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   Checkpoint clash;
   std::int64_t n = 0;
   clash.add("a/iterations", n), clash.add("a", training.optimizer);
-  CHECK(message_of([&] { clash.save(folder / "x"); }) == "save: there are two of the name \"a/iterations\"");
-  CHECK(message_of([&] { clash.add("a", n); }) == "checkpoint: there are two of the name \"a\"");
+  CHECK(message_of([&] { clash.save(folder / "x"); }) == "save: the name \"a/iterations\" is used twice");
+  CHECK(message_of([&] { clash.add("a", n); }) == "checkpoint: the name \"a\" is used twice");
 }
 
 TEST_CASE("cases: slots restored before there are variables and optimizers",
@@ -660,7 +662,7 @@ TEST_CASE("names in a checkpoint are taken once", "[checkpoint][errors]") {
   Variable v(tensor(1.0), {.name = "v"});
   std::int64_t n = 0;
   checkpoint.add("v", v);
-  CHECK(message_of([&] { checkpoint.add("v", n); }) == "checkpoint: there are two of the name \"v\"");
+  CHECK(message_of([&] { checkpoint.add("v", n); }) == "checkpoint: the name \"v\" is used twice");
   CHECK(message_of([&] { checkpoint.add("w", v); }) ==
         "checkpoint: variable \"w\" was added before, as \"v\"");
   CHECK(message_of([&] { checkpoint.add("f", {}, [](const Tensor&) {}); }) ==
@@ -735,7 +737,7 @@ TEST_CASE("checkpoints of several prefixes in a folder do not mix", "[checkpoint
   }
   for (const char* prefix : {"run1", "run-2", "0"})
     CHECK(message_of<ArgumentError>([&] { folder_of(prefix); }) ==
-          std::string("checkpoint_folder: the prefix ends with a digit, like the steps behind it: \"") +
+          std::string("checkpoint_folder: the prefix ends with a digit, and step numbers follow it: \"") +
               prefix + "\"; use one such as \"" + prefix + "-\"");
 }
 

@@ -187,13 +187,13 @@ TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {
           Dataset({ones({2}), ones({3, 2})});
         }) == "dataset: the tensors differ in length: f32[2], f32[3,2]");
   CHECK(message_of<ArgumentError>([] { examples(3).range(2, 4); }) ==
-        "dataset: there is no range from 2 to 4 in 3 examples");
+        "dataset: the range from 2 to 4 is not within 3 examples");
   CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.batch = 0}); }) ==
         "data_loader: the batch is 0; use 1 or more");
   CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.prefetch = -1}); }) ==
         "data_loader: prefetch is -1; use 0 or more");
   CHECK(message_of<ArgumentError>([] { DataLoader(examples(3)).epoch(0, 2); }) ==
-        "data_loader: there is no batch 2 of epoch 0; an epoch has 1");
+        "data_loader: there is no batch 2 in epoch 0; an epoch has 1");
 }
 
 TEST_CASE("csv: tables of numbers", "[data]") {
@@ -217,9 +217,9 @@ TEST_CASE("csv: tables of numbers", "[data]") {
         std::vector<std::int32_t>{1, 2, 3, 4});
   CHECK(message("") == "no error");
   CHECK(load_csv(path).values.shape() == Shape{0, 0});
-  CHECK(message("1,2\n3,x4\n") == "line 2: \"x4\" in column 2 is no number");
-  CHECK(message("1,2\n\n3,4 5\n") == "line 3: \"4 5\" in column 2 is no number");
-  CHECK(message("1,2,\n") == "line 1: \"\" in column 3 is no number");
+  CHECK(message("1,2\n3,x4\n") == "line 2: \"x4\" in column 2 is not a number");
+  CHECK(message("1,2\n\n3,4 5\n") == "line 3: \"4 5\" in column 2 is not a number");
+  CHECK(message("1,2,\n") == "line 1: \"\" in column 3 is not a number");
   CHECK(message("1,2\n3\n") == "line 2 has 1 columns, others have 2");
   CHECK(message("1,2\n3,4,5\n") == "line 2 has 3 columns, others have 2");
   CHECK(message("a table,of ones\n1\n1,1\n", {.has_header = true}) == "line 3 has 2 columns, others have 1");
@@ -230,15 +230,15 @@ TEST_CASE("csv: tables of numbers", "[data]") {
                 {.has_header = true}) == "no error");
   CHECK(load_csv(path, {.has_header = true}).names[0] == "a");
   CHECK(message("\x1f\x8b\x08\x00\x01") == "looks like gzip; decompress it first");
-  CHECK(message("1,\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 2 is no number");
+  CHECK(message("1,\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 2 is not a number");
   CHECK(message("\nlength,width\n1,2\n") ==
-        "line 2: \"length\" in column 1 is no number; if the first line has names, set .has_header");
-  CHECK(message("a,b\nc,d\n", {.has_header = true}) == "line 2: \"c\" in column 1 is no number");
+        "line 2: \"length\" in column 1 is not a number; if the first line has names, set .has_header");
+  CHECK(message("a,b\nc,d\n", {.has_header = true}) == "line 2: \"c\" in column 1 is not a number");
   CHECK(message("a;b\n1;2\n") ==
-        "line 1: \"a;b\" in column 1 is no number; if ';' separates, set .separator");
+        "line 1: \"a;b\" in column 1 is not a number; if ';' separates, set .separator");
   CHECK(message("a b,c\n1\t2,3\n", {.has_header = true, .dtype = DType::i32}) ==
-        "line 2: \"1\\x092\" in column 1 is no number; if '\\t' separates, set .separator");
-  CHECK(message("1;\"2;3\"\n", {.separator = ';'}) == "line 1: \"2;3\" in column 2 is no number");
+        "line 2: \"1\\x092\" in column 1 is not a number; if '\\t' separates, set .separator");
+  CHECK(message("1;\"2;3\"\n", {.separator = ';'}) == "line 1: \"2;3\" in column 2 is not a number");
   CHECK(message(std::string(1'000'000, 'x')).size() < 300);
 
   const auto names = [&](const std::string& header, char separator = ',') {
@@ -252,7 +252,7 @@ TEST_CASE("csv: tables of numbers", "[data]") {
   CHECK(message("\"1\",2\n3,\"4\"\n") == "no error");
   CHECK(load_csv(path).values.to_vector() == std::vector<double>{1, 2, 3, 4});
   CHECK(message("\"a,b\nc\"\n", {.has_header = true}) == "line 1: a quote has no end");
-  CHECK(message("\"a\"b,c\n", {.has_header = true}) == "line 1: \"b\" is behind the end of a quote");
+  CHECK(message("\"a\"b,c\n", {.has_header = true}) == "line 1: \"b\" follows the end of a quote");
   CHECK(message("\"a,b\",c\n1,2,3\n", {.has_header = true}) == "no error");
   for (const char c : std::string_view(".-+eExXinfa059\"\n\r\0", 18))
     CHECK_THROWS_AS(load_csv(path, {.separator = c}), ArgumentError);
@@ -302,18 +302,18 @@ TEST_CASE("csv: numbers are exact or an error", "[data][errors]") {
     INFO(name);
     CHECK(loaded(l.least, l.dtype).at<std::int64_t>({0, 1}) == std::stoll(l.least));
     CHECK(loaded(l.most, l.dtype).at<std::int64_t>({0, 1}) == std::stoll(l.most));
-    CHECK(message(l.below, l.dtype) == "is out of the range of " + name);
-    CHECK(message(l.above, l.dtype) == "is out of the range of " + name);
-    CHECK(message("0.5", l.dtype) == "is no whole number, which " + name + " needs");
-    CHECK(message("nan", l.dtype) == "is no whole number, which " + name + " needs");
-    CHECK(message("x", l.dtype) == "is no number");
+    CHECK(message(l.below, l.dtype) == "is out of range for " + name);
+    CHECK(message(l.above, l.dtype) == "is out of range for " + name);
+    CHECK(message("0.5", l.dtype) == "is not a whole number, which " + name + " needs");
+    CHECK(message("nan", l.dtype) == "is not a whole number, which " + name + " needs");
+    CHECK(message("x", l.dtype) == "is not a number");
   }
   CHECK(loaded("9007199254740993", DType::i64).at<std::int64_t>({0, 1}) == 9007199254740993);
-  CHECK(message("1e39", DType::f32) == "is out of the range of f32");
-  CHECK(message("1e39", DType::c64) == "is out of the range of c64");
-  CHECK(message("1e400", DType::f64) == "is out of the range of f64");
-  CHECK(message("65520", DType::f16) == "is out of the range of f16");
-  CHECK(message("-3.4e38", DType::bf16) == "is out of the range of bf16");
+  CHECK(message("1e39", DType::f32) == "is out of range for f32");
+  CHECK(message("1e39", DType::c64) == "is out of range for c64");
+  CHECK(message("1e400", DType::f64) == "is out of range for f64");
+  CHECK(message("65520", DType::f16) == "is out of range for f16");
+  CHECK(message("-3.4e38", DType::bf16) == "is out of range for bf16");
   // Just above the middle between two numbers of the dtype: in the middle, if it was rounded before.
   CHECK(loaded("1.00000005960464477540", DType::f32).at({0, 1}) == 1 + std::exp2(-23));
   CHECK(loaded("1.00000005960464477538", DType::f32).at({0, 1}) == 1);
@@ -350,10 +350,10 @@ TEST_CASE("csv: numbers are exact or an error", "[data][errors]") {
   CHECK(loaded("1e-60", DType::f32).at({0, 1}) == 0);
   for (const DType t : {DType::f16, DType::f32, DType::f64}) {   // too near 0 for any of them
     CHECK(std::signbit(loaded("-1e-99999999999999999999", t).at({0, 1})));
-    CHECK(message("1e-400x", t) == "is no number");
-    CHECK(message("1e400x", t) == "is no number");
+    CHECK(message("1e-400x", t) == "is not a number");
+    CHECK(message("1e400x", t) == "is not a number");
     CHECK(loaded("0." + std::string(400, '0') + "1", t).at({0, 1}) == 0);
-    CHECK(message("1e99999999999999999999", t) == "is out of the range of " + std::string(name_of(t)));
+    CHECK(message("1e99999999999999999999", t) == "is out of range for " + std::string(name_of(t)));
   }
 }
 
@@ -391,7 +391,7 @@ TEST_CASE("training log: a JSON object a line", "[data]") {
   TrainingLog(folder / "deep/er/log").write({{"step", 1}});   // makes its folders
   CHECK(text_of(folder / "deep/er/log") == "{\"step\":1}\n");
   CHECK_THAT(message_of<FileError>([&] { TrainingLog(path + "/log"); }),
-             Catch::Matchers::StartsWith("training_log: " + path + "/log: its folder cannot be made: "));
+             Catch::Matchers::StartsWith("training_log: " + path + "/log: its folder cannot be created: "));
   CHECK(message_of<FileError>([&] { TrainingLog(folder / "deep"); }) ==
         "training_log: " + folder.path() + "/deep: cannot be opened: Is a directory");
 }
@@ -411,7 +411,7 @@ TEST_CASE("training log: lines after a size are taken back", "[data]") {
   for (const std::int64_t size : {-1, 5, 23})
     CHECK(message_of<ArgumentError>([&] { log.truncate(size); }) ==
           "training_log: " + path + ": no line ends after " + std::to_string(size) +
-              " of 22 bytes; use what size() gave");
+              " of 22 bytes; use a number that size() returned");
   log.truncate(0);
   CHECK(text_of(path).empty());
 }

@@ -91,8 +91,8 @@ TEST_CASE("files are written through links, and nowhere but to regular files", "
     }
     REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
     fs::create_symlink("pipe", folder / "to_pipe");
-    CHECK(message("pipe") == begin + "pipe: is no regular file");
-    CHECK(message("to_pipe") == begin + "to_pipe: is no regular file");
+    CHECK(message("pipe") == begin + "pipe: is not a regular file");
+    CHECK(message("to_pipe") == begin + "to_pipe: is not a regular file");
     CHECK(fs::is_fifo(folder / "pipe"));
     CHECK(message("deep") == begin + "deep: cannot be written: Is a directory");
     fs::create_symlink("b", folder / "a"), fs::create_symlink("a", folder / "b");
@@ -158,7 +158,7 @@ TEST_CASE("a temporary file that nobody is writing is removed, whatever its mode
       const std::string saved = message_of<FileError>([&] { w.save(path); });
       if (changes_user) REQUIRE(::seteuid(0) == 0);
       CHECK((is_read_only && is_locked));
-      CHECK(refused == w.op + (": " + path) + ": is being written by someone else");
+      CHECK(refused == w.op + (": " + path) + ": is being written by another process or thread");
       CHECK(kept == "what a killed process has left");
       CHECK(saved == "no error");
       CHECK((fs::status(path).permissions() & fs::perms::mask) == fs::perms{0644});
@@ -174,7 +174,7 @@ TEST_CASE("what is no file stays where the temporary file would be", "[files][er
     const TemporaryFolder folder;
     const std::string path = folder / "x", partial = path + ".partial";
     const std::string begin =
-        w.op + (": " + path) + ": cannot be written, as " + partial + " cannot be removed: ";
+        w.op + (": " + path) + ": cannot be written, since " + partial + " cannot be removed: ";
     fs::create_directory(partial);
     CHECK(message_of<FileError>([&] { w.save(path); }) == begin + "Is a directory");
     fs::remove(partial);
@@ -337,7 +337,7 @@ TEST_CASE("a log goes on behind its last line, and leaves what is no log as it i
     write(other);
     CHECK(message_of<FileError>([&] { TrainingLog log(path); }) ==
           "training_log: " + path +
-              ": is no training log, and is left as it is; give the log a path of its own");
+              ": is not a training log, and was left unchanged; give the log a different path");
     CHECK(read() == other);
   }
 }
@@ -347,7 +347,7 @@ TEST_CASE("a log does not take a long line without an end for a broken one", "[f
   const std::string path = folder / "model.json", text = "{\"w\":\"" + std::string(2 << 20, 'x') + "\"}";
   std::ofstream(path) << text;
   CHECK_THAT(message_of<FileError>([&] { TrainingLog log(path); }),
-             Catch::Matchers::Contains("ends with 2097160 bytes without a new line"));
+             Catch::Matchers::Contains("ends with 2097160 bytes without a newline"));
   std::stringstream left;
   left << std::ifstream(path).rdbuf();
   CHECK(left.str() == text);

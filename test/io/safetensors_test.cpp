@@ -133,7 +133,7 @@ TEST_CASE("a header is JSON, or an error", "[safetensors]") {
     const std::string what = message(text);
     if (what.ends_with("twice") || what.ends_with("nested too deep")) continue;   // before what follows
     const bool is_json = nlohmann::json::accept("{\"x\":" + part + "," + text.substr(text.find('{') + 1));
-    REQUIRE(what.starts_with("the header is no JSON: ") == !is_json);
+    REQUIRE(what.starts_with("the header is not JSON: ") == !is_json);
   }
 }
 
@@ -205,19 +205,20 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   Loaded loaded;
   const std::string four(4, '\0'), eight(8, '\0');
   const auto described = [](const std::string& description) { return R"({"w":)" + description + "}"; };
-  CHECK(loaded.message("") == "is no safetensors file: it has 0 bytes");
-  CHECK(loaded.message("\xff\xff\xff\xff\xff\xff\xff\xff{}") ==
-        "is no safetensors file: a header of 18446744073709551615 bytes, of 100000000 at most");
+  CHECK(loaded.message("") == "is not a safetensors file: it has 0 bytes");
+  CHECK(
+      loaded.message("\xff\xff\xff\xff\xff\xff\xff\xff{}") ==
+      "is not a safetensors file: its header has 18446744073709551615 bytes; at most 100000000 are allowed");
   CHECK(loaded.message(std::string("\x10\0\0\0\0\0\0\0{}", 10)) ==
-        "is no safetensors file, or cut off: a header of 16 bytes in a file of 10");
-  CHECK(loaded.message("[1]", "") == "is no safetensors file: the header is no JSON object");
-  CHECK_THAT(loaded.message("{,}", ""), Catch::Matchers::StartsWith("the header is no JSON: "));
+        "is not a safetensors file, or is truncated: a header of 16 bytes in a file of 10");
+  CHECK(loaded.message("[1]", "") == "is not a safetensors file: the header is not a JSON object");
+  CHECK_THAT(loaded.message("{,}", ""), Catch::Matchers::StartsWith("the header is not JSON: "));
   // The reason and its place, behind a list, too.
   CHECK_THAT(loaded.message(R"({"a":[1,true,null,"b",2.5],"c":{}})"
                             "]",
                             ""),
              Catch::Matchers::Contains("column 35"));
-  CHECK_THAT(loaded.message("{\"\xff\":1}", ""), Catch::Matchers::StartsWith("the header is no JSON: "));
+  CHECK_THAT(loaded.message("{\"\xff\":1}", ""), Catch::Matchers::StartsWith("the header is not JSON: "));
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[[1]],"data_offsets":[0,4]})"), four) ==
         "the header is nested too deep");
   CHECK(loaded.message("{" + std::string(100'000, '[') + "}", "") != "no error");
@@ -228,25 +229,27 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   CHECK(loaded.message(R"({"w":)" + std::string(100'000, '[') + "}", "") == "the header is nested too deep");
   CHECK(loaded.message(R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":""}})", "") ==
         "the header is damaged: its checksum differs");
-  CHECK(loaded.message(described("3"), "") == "tensor \"w\" is no JSON object in the header");
-  CHECK(loaded.message(R"({"__metadata__":3})", "") == "the header's __metadata__ is no JSON object");
-  CHECK(loaded.message(R"({"__metadata__":{"a":3}})", "") == "the header's __metadata__ \"a\" is no text");
+  CHECK(loaded.message(described("3"), "") == "tensor \"w\" is not a JSON object in the header");
+  CHECK(loaded.message(R"({"__metadata__":3})", "") == "the header's __metadata__ is not a JSON object");
+  CHECK(loaded.message(R"({"__metadata__":{"a":3}})", "") == "the header's __metadata__ \"a\" is not text");
   CHECK(loaded.message(R"({"__metadata__":{"tapedeck.version":"2"}})", "") ==
-        "is of version 2; this library knows version 1");
+        "is of version 2; this library supports version 1");
   CHECK(loaded.message(R"({"__metadata__":{"tapedeck.xxh3:w":"1"}})", "") ==
         "the header is damaged: its checksum differs");
   CHECK(loaded.message(described(R"({"shape":[1],"data_offsets":[0,4]})"), four) ==
         "tensor \"w\": no dtype in the header");
   CHECK(loaded.message(described(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"), four) ==
-        "tensor \"w\": its dtype is no text");
+        "tensor \"w\": its dtype is not text");
   CHECK(loaded.message(described(R"({"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,4]})"), four) ==
-        "tensor \"w\" is F8_E4M3, which tensors here cannot be; convert it where it was written, such as to "
+        "tensor \"w\" is F8_E4M3, which tensors here do not support; convert it where it was written, such "
+        "as to "
         "F32");
   CHECK(loaded.message(described(R"({"dtype":"F8_E5M2","shape":[2],"data_offsets":[0,4]})"), four) ==
-        "tensor \"w\" is F8_E5M2, which tensors here cannot be; convert it where it was written, such as to "
+        "tensor \"w\" is F8_E5M2, which tensors here do not support; convert it where it was written, such "
+        "as to "
         "F32");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})"), four) ==
-        "tensor \"w\": its shape is no list");
+        "tensor \"w\": its shape is not a list");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), four) ==
         "tensor \"w\": its shape has -1");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})"), four) ==
@@ -254,12 +257,11 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]})"),
                        four) == "tensor \"w\": its shape has 9223372036854775808");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})"),
-                       four) ==
-        "tensor \"w\" has more elements than there can be: f32[4294967296,4294967296]");
+                       four) == "tensor \"w\" has too many elements: f32[4294967296,4294967296]");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]})"),
-                       "") == "tensor \"w\" has more elements than there can be: f32[4611686018427387904]");
+                       "") == "tensor \"w\" has too many elements: f32[4611686018427387904]");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"),
-                       four) == "tensor \"w\" has 9 dimensions; tensors have up to 8");
+                       four) == "tensor \"w\" has 9 dimensions; tensors have at most 8");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"), four) ==
         "tensor \"w\": its data_offsets are not two ascending numbers");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), four) ==
@@ -267,15 +269,15 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), four) ==
         "tensor \"w\" is f32[2] and has 4 bytes");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]})"),
-                       four) == "has 4 bytes of data; its tensors take 1073741824");
+                       four) == "has 4 bytes of data, but its tensors take 1073741824");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), eight) ==
-        "tensor \"w\" begins at byte 4 of the data, behind a gap");
+        "tensor \"w\" begins at byte 4 of the data, after a gap");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), eight) ==
-        "has 8 bytes of data; its tensors take 4");
+        "has 8 bytes of data, but its tensors take 4");
   CHECK(
       loaded.message(
           R"({"v":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-          four) == "tensor \"w\" begins at byte 0 of the data, inside of another");
+          four) == "tensor \"w\" begins at byte 0 of the data, inside another");
   CHECK(
       loaded.message(
           R"({"v":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"v":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
@@ -286,11 +288,11 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
         "tensor \"w\" is bool, and element 1 is 2");
   // A length beyond 2^63, and a path that is not a file.
   CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder.path()); }),
-             Catch::Matchers::EndsWith("is no regular file"));
+             Catch::Matchers::EndsWith("is not a regular file"));
   CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder / "none"); }),
              Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
   CHECK_THAT(message_of<FileError>([&] { load_safetensors("/dev/zero"); }),
-             Catch::Matchers::EndsWith("is no regular file"));
+             Catch::Matchers::EndsWith("is not a regular file"));
 }
 
 // A header whose own checksum is right can be hostile as well.
@@ -316,13 +318,13 @@ TEST_CASE("safetensors: notes of this library are checked", "[safetensors][error
   CHECK(load_safetensors(loaded.path).at("w").spec() == Spec{DType::f64, {2}});
   CHECK(message({.shape = "2,1,2", .n = 32}) == "no error");
   CHECK(load_safetensors(loaded.path).at("w").spec() == Spec{DType::c128, {2, 1}});
-  const std::string none = "tensor \"w\": is noted as c128 in the header and is none";
+  const std::string none = "tensor \"w\": is declared as c128 in the header, but is not one";
   CHECK(message({.dtype = "F32", .n = 8}) == none);
   CHECK(message({.shape = "", .n = 8}) == none);
   CHECK(message({.shape = "1", .n = 8}) == none);
   CHECK(message({.shape = "3", .n = 24}) == none);
   CHECK(message({.shape = "2,1"}) == none);
-  CHECK(message({.note = "c64"}) == "tensor \"w\": is noted as c64 in the header and is none");
+  CHECK(message({.note = "c64"}) == "tensor \"w\": is declared as c64 in the header, but is not one");
   for (const char* checksum : {"1", "000000000000000g", "00000000000000000", "0x00000000000000"})
     CHECK(message({.checksum = checksum}) == "tensor \"w\": its checksum is not 16 hexadecimal digits");
   CHECK(message({.checksum = digits_of("")}) == "tensor \"w\" is damaged: its checksum differs");

@@ -555,7 +555,7 @@ TEST_CASE("which kind of object a file has is said, and may be left out", "[chec
 
   SavedState state = adam->rule.state();
   CHECK(message_of<ArgumentError>([&] { adamw->rule.restore(state); }) ==
-        "restore: the state is that of adam, not of adamw");
+        "restore: this is the state of adam, not of adamw");
   state.kind = {};   // on purpose
   adamw->rule.restore(state);
   CHECK(adamw->rule.iterations() == 1);

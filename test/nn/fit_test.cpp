@@ -549,17 +549,16 @@ TEST_CASE("fit: checkpoints of another training are refused", "[fit][checkpoint]
     nn::fit(network, squared_error, adam, data_of(rows), options);
   };
   train({.epochs = 2, .on_batch = [](nn::BatchReport& r) { r.stop = r.epoch == 1; }});
-  CHECK(
-      message_of<ArgumentError>([&] { train({.epochs = 2, .batch = 10}); }) ==
-      "fit: checkpoints: the last one is at batch 1 of 5, and an epoch has 4 now; use the data and the batch "
-      "that it was made with, or another folder");
+  CHECK(message_of<ArgumentError>([&] { train({.epochs = 2, .batch = 10}); }) ==
+        "fit: checkpoints: the last one is at batch 1 of 5, but an epoch now has 4; use the data and the "
+        "batch size with which it was made, or another folder");
   CHECK(message_of<ArgumentError>([&] { train({.epochs = 2, .validation = data_of(10)}); }) ==
-        "fit: checkpoints: the last one has no \"validation_loss\" of its 1 epochs; use the metrics and the "
-        "validation that it was made with, or another folder");
+        "fit: checkpoints: the last one has no \"validation_loss\" for its 1 epochs; use the metrics and the "
+        "validation with which it was made, or another folder");
   CHECK(
       message_of<ArgumentError>([&] { train({.epochs = 2, .early_stopping = {{.restore_best = true}}}); }) ==
-      "fit: restore_best: the last checkpoint was made without it, so that the best variables are not "
-      "known; leave it out, or use another folder");
+      "fit: restore_best: the last checkpoint was made without it, so the best variables are unknown; leave "
+      "it out, or use another folder");
 }
 
 TEST_CASE("fit: a checkpoint with a state that no training has changes nothing",
@@ -595,7 +594,7 @@ TEST_CASE("fit: a checkpoint with a state that no training has changes nothing",
   CHECK(refused("fit/best_epoch", number(2)) == "best_epoch of fit is 2, of 2 epochs");
   CHECK(refused("fit/log_size", number(-2)) == "log_size of fit is -2; use a whole number of -1 or more");
   CHECK(refused("fit/log_size", number(NAN)) == "log_size of fit is nan; use a whole number of -1 or more");
-  CHECK(refused("fit/batch", number(6)) == "batch of fit is 6, and an epoch has 5");
+  CHECK(refused("fit/batch", number(6)) == "batch of fit is 6, but an epoch has 5");
   CHECK(refused("fit/history/step", tensor({5.0, INFINITY}, DType::f64)) ==
         "history/step of fit is inf; use a whole number of 0 or more");
   save_safetensors(path, whole);
@@ -664,20 +663,20 @@ TEST_CASE("fit: errors name the option", "[fit][errors]") {
   CHECK(message({.epochs = 0}) == "fit: epochs is 0; use 1 or more");
   CHECK(message({.batch = 0}) == "fit: batch is 0; use 1 or more");
   CHECK(message({.batch = 4}, loader) ==
-        "fit: batch is set, and data and validation are no data sets; set it in the loader, and leave it out "
-        "here");
+        "fit: batch has no effect on a DataLoader; set it in DataLoaderOptions instead");
   CHECK(message({.shuffle = true}, loader) ==
-        "fit: shuffle is set, and the data is a loader; set it there, and leave it out here");
+        "fit: shuffle has no effect on a DataLoader; set it in DataLoaderOptions instead");
   CHECK(message({.validation = 0.5}, loader) ==
-        "fit: validation is 0.5 of the data, which is a loader; give a data set or a loader for validation");
-  CHECK(message({.validation = 0.01}) ==
-        "fit: validation is 0.01 of 8 rows; use a part that leaves rows on both sides");
+        "fit: validation is 0.5 of the data, which is a loader; pass a data set or a loader for validation");
+  CHECK(
+      message({.validation = 0.01}) ==
+      "fit: validation is 0.01 of 8 rows; use a fraction that leaves rows for both training and validation");
   CHECK_THAT(message({.validation = 1}), StartsWith("fit: validation is 1 of 8 rows"));
   CHECK_THAT(message({.validation = NAN}), StartsWith("fit: validation is nan of 8 rows"));
   CHECK(message({}, data_of(8).range(0, 0)) == "fit: the data has no batches");
-  CHECK(message({.metrics = {nn::MeanAbsoluteError(), nn::MeanAbsoluteError()}}) ==
-        "fit: metrics: \"mean_absolute_error\" is empty, or what something else is called; use Metric(name, "
-        "metric)");
+  CHECK(
+      message({.metrics = {nn::MeanAbsoluteError(), nn::MeanAbsoluteError()}}) ==
+      "fit: metrics: the name \"mean_absolute_error\" is empty or already in use; use Metric(name, metric)");
   CHECK_THAT(message({.metrics = {{"loss", nn::MeanAbsoluteError()}}}),
              StartsWith("fit: metrics: \"loss\" is"));
   CHECK(message({.accumulate = 0}) == "fit: accumulate is 0; use 1 or more");
@@ -749,7 +748,7 @@ TEST_CASE("fit does not save what it trains outside of the network", "[fit]") {
         network, [&](const Tensor& z, const Tensor& p) { return square(z - p * gain); }, sgd,
         Dataset({x, sum(x, 1, {.keepdims = true})}), options);
   };
-  const std::string text = "fit: variable \"gain\" is trained and no part of the network";
+  const std::string text = "fit: variable \"gain\" is trained but is not part of the network";
   CHECK_THROWS_WITH(train(nn::FitOptions{.checkpoints = {{.folder = folder.path()}}}), Catch::Contains(text));
   CHECK_THROWS_WITH(train(nn::FitOptions{.early_stopping = {{.restore_best = true}}}), Catch::Contains(text));
   CHECK(gain.value().item() == 1);

@@ -56,10 +56,10 @@ TEST_CASE("orthogonal kernels have orthonormal columns or rows") {
   const Tensor wide = init::orthogonal()({2, 5}, kKey, DType::f64);
   CHECK(worst(matmul(wide, wide, {.transpose_b = true}), eye(2, DType::f64)) < 1e-14);
   CHECK_THROWS_WITH(init::orthogonal()({3}, kKey, DType::f32),
-                    "orthogonal: the shape [3] has rank 1; it needs 2 or more");
+                    "orthogonal: the shape [3] has rank 1; use 2 or more");
   CHECK(worst(init::identity(3)({2, 3}, kKey, DType::f32), 3 * eye(2, 3)) == 0);
   CHECK_THROWS_WITH(init::identity()({2, 2, 2}, kKey, DType::f32),
-                    "identity: the shape [2,2,2] is not that of a matrix");
+                    "identity: the shape [2,2,2] must have rank 2");
 }
 
 TEST_CASE("initializers refuse numbers that cannot be") {

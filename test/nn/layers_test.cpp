@@ -217,15 +217,13 @@ TEST_CASE("recurrent layers go on from a state") {
   CHECK(gru(zeros({2, 0, 3})).outputs.shape() == Shape{2, 0, 4});
   CHECK_THROWS_WITH(
       lstm(x, tensor({7, 6}, DType::i64)),
-      "Lstm of f32[7,16], called with f32[2,6,3]: lstm: a length is 7, where time is 6; use 0..6");
-  CHECK_THROWS_WITH(
-      gru(x, tensor({6}, DType::i64)),
-      "Gru of f32[3,12], called with f32[2,6,3]: gru: lengths are i64[1]; they have to be [2], one "
-      "of each sequence");
-  CHECK_THROWS_WITH(
-      lstm(zeros({2, 3})),
-      "Lstm of f32[7,16] expects [batch,time,3], got f32[2,3]: lstm: x is f32[2,3]; it has to be "
-      "[batch, time, 3]");
+      "Lstm of f32[7,16], called with f32[2,6,3]: lstm: a length is 7, but time is 6; use 0..6");
+  CHECK_THROWS_WITH(gru(x, tensor({6}, DType::i64)),
+                    "Gru of f32[3,12], called with f32[2,6,3]: gru: lengths are i64[1]; they must be [2], "
+                    "one for each sequence");
+  CHECK_THROWS_WITH(lstm(zeros({2, 3})),
+                    "Lstm of f32[7,16] expects [batch,time,3], got f32[2,3]: lstm: x is f32[2,3]; it must be "
+                    "[batch, time, 3]");
 }
 
 TEST_CASE("attention is that of torch") {
@@ -335,9 +333,8 @@ TEST_CASE("dropout and batch normalization depend on the run") {
   CHECK(count_nonzero(dropped).item<std::int64_t>() < 800);
   const nn::Sequential net{nn::Dense(3, 4, kKey), nn::Residual{dropout}};
   const std::string text =
-      "dropout: this run trains and has no key, so that each step would drop the same; pass another key in "
-      "each "
-      "step, as in {.training = true, .key = key.split(step)}";
+      "dropout: this run trains without a key, so each step would drop the same elements; pass a different "
+      "key in each step, as in {.training = true, .key = key.split(step)}";
   CHECK_THROWS_WITH(dropout(x, {.training = true}), text);
   CHECK_THROWS_WITH(net(ones({2, 3}), {.training = true}), "1: " + text);
   CHECK_NOTHROW(dropout(x, {.training = true, .key = {}}));
@@ -378,21 +375,20 @@ TEST_CASE("attention of several dtypes is that of the promoted ones", "[layers][
 }
 
 TEST_CASE("layers refuse sizes that cannot be") {
-  CHECK_THROWS_WITH(nn::Dense(0, 3, kKey), "dense: the kernel would be [0,3]; sizes are 1 or more");
-  CHECK_THROWS_WITH(nn::Gru(0, 3, kKey), "gru: the kernel would be [0,9]; sizes are 1 or more");
-  CHECK_THROWS_WITH(nn::Lstm(2, -1, kKey), "lstm: the kernel would be [2,-4]; sizes are 1 or more");
+  CHECK_THROWS_WITH(nn::Dense(0, 3, kKey), "dense: the kernel would be [0,3]; use sizes of 1 or more");
+  CHECK_THROWS_WITH(nn::Gru(0, 3, kKey), "gru: the kernel would be [0,9]; use sizes of 1 or more");
+  CHECK_THROWS_WITH(nn::Lstm(2, -1, kKey), "lstm: the kernel would be [2,-4]; use sizes of 1 or more");
   CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, kKey, {.groups = 4}),
                     "conv2d: groups is 4, which does not divide 4 and 6 channels");
   CHECK_THROWS_WITH(nn::MultiHeadAttention(8, 3, kKey),
                     "multi_head_attention: heads is 3, which does not divide width 8");
   CHECK_THROWS_WITH(nn::GroupNorm(4, 6), "group_norm: groups is 4, which does not divide 6 channels");
   CHECK_THROWS_WITH(nn::Gru(2, 3, kKey, {.use_bias = false}),
-                    "gru: it has no form without a bias; use_bias has to be true");
+                    "gru: this layer always has a bias; set use_bias to true");
   CHECK_THROWS_WITH(nn::LayerNorm(0), "layer_norm: the size is 0; use 1 or more");
   CHECK_THROWS_WITH(
       nn::RMSNorm(3)(zeros({2, 4})),
-      "RMSNorm of f32[3] expects [...,3], got f32[2,4]: rms_norm: x is f32[2,4]; its last axis has to "
-      "be 3");
+      "RMSNorm of f32[3] expects [...,3], got f32[2,4]: rms_norm: x is f32[2,4]; its last axis must be 3");
 }
 
 namespace overloaded {
@@ -431,10 +427,10 @@ TEST_CASE("what lies beyond the length of a sequence has no part in gradients", 
 TEST_CASE("layers are made of what is asked for", "[layers]") {
   const auto other = [](const Shape&, random::Key, DType dtype) { return zeros({1, 1}, dtype); };
   CHECK_THROWS_WITH(nn::Dense(2, 3, kKey, {.kernel = other}),
-                    Catch::Contains("kernel: its initializer gives f32[1,1]; it was asked for f32[2,3]"));
+                    Catch::Contains("kernel: its initializer returned f32[1,1] instead of f32[2,3]"));
   const auto wide = [](const Shape& shape, random::Key, DType) { return zeros(shape, DType::f64); };
   CHECK_THROWS_WITH(nn::Dense(2, 3, kKey, {.bias = wide}),
-                    Catch::Contains("bias: its initializer gives f64[3]"));
+                    Catch::Contains("bias: its initializer returned f64[3]"));
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const nn::Dense half(2, 3, kKey, {.dtype = dtype});
     CHECK(same_bits(half.kernel, astype(nn::Dense(2, 3, kKey).kernel, dtype)));
@@ -450,7 +446,7 @@ TEST_CASE("layers are made of what is asked for", "[layers]") {
   CHECK_THROWS_WITH(nn::LayerNorm(2, {.dtype = DType::i32}), Catch::Contains("layer_norm: the dtype is i32"));
   CHECK_THROWS_AS(nn::initializers::normal(-1), ArgumentError);
   CHECK_THROWS_WITH(nn::Residual{nn::Dense(3, 1, kKey)}(ones({2, 3})),
-                    Catch::Contains("residual: x is f32[2,3], and its layer gives f32[2,1]"));
+                    Catch::Contains("residual: x is f32[2,3], but its layer returns f32[2,1]"));
 }
 
 }   // namespace layers_test

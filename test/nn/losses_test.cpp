@@ -306,7 +306,7 @@ TEST_CASE("losses of no examples are empty", "[losses]") {
   CHECK(grad([&](const Tensor& x) { return nn::cosine_similarity(x, empty); }, empty).dense().shape() ==
         Shape{2, 0});
   CHECK(message_of<ShapeError>([&] { nn::categorical_hinge(empty, empty); }) ==
-        "categorical_hinge: predictions is f32[2,0]; use one class or more");
+        "categorical_hinge: predictions is f32[2,0]; use at least one class");
 }
 
 TEST_CASE("errors of losses name the loss", "[losses]") {

@@ -419,7 +419,7 @@ TEST_CASE("errors of metrics name the metric", "[metrics]") {
 
   nn::F1 of_two, f1({.classes = 3});
   CHECK(message_of<A>([&] { of_two += f1; }) ==
-        "f1_score: 9 totals of f1_score cannot be added to 6; use metrics made alike");
+        "f1_score: 9 totals of f1_score cannot be added to 6; use metrics with the same options");
   CHECK(message_of<A>([&] { of_two.restore(f1.state()); }) == "restore: \"totals\" of f1_score is f64[9]");
   CHECK(message_of<A>([&] { of_two.restore({}); }) == "restore: tensor \"totals\" of f1_score is missing");
   Metric accuracy = nn::Accuracy();

@@ -245,10 +245,9 @@ TEST_CASE("a copy that could not have all of its members for itself is refused")
   };
   const Network network;
   const std::vector<NamedVariable> before = nn::variables(network);
-  CHECK_THROWS_WITH(
-      nn::copy(network),
-      "copy: member \"second/dense/kernel\" is one of the original, which the copy refers to by "
-      "a pointer; hold it by value or by a std::shared_ptr to its own type");
+  CHECK_THROWS_WITH(nn::copy(network),
+                    "copy: member \"second/dense/kernel\" of the copy is a pointer into the original; hold "
+                    "the member by value or by a std::shared_ptr to its own type");
   const std::vector<NamedVariable> after = nn::variables(network);
   for (std::size_t i = 0; i < before.size(); ++i)
     CHECK(after[i].variable == before[i].variable);
@@ -271,7 +270,7 @@ TEST_CASE("a network that points back to itself is refused, unless by a std::wea
   parent->child->strong = parent;
   CHECK_THROWS_WITH(nn::variables(*parent),
                     "network: member \"child/strong/child\" points back to a layer that holds it; make it a "
-                    "std::weak_ptr, which is passed over");
+                    "std::weak_ptr, which is skipped");
   parent->child->strong = nullptr;
   CHECK(nn::variables(*parent).size() == 2);
 }

@@ -194,7 +194,7 @@ TEST_CASE("a constraint that fails leaves everything as it was", "[optimizer][co
       adam.apply_gradients({{g, plain}, {IndexedSlices{f64({1}), tensor({0}), Shape{2}}, table}}),
       ArgumentError,
       Message(
-          "apply_gradients: variable \"table\" has a constraint, and its gradient is sparse; make it dense"));
+          "apply_gradients: variable \"table\" has a constraint, but its gradient is sparse; make it dense"));
   check_unchanged();
 
   result = f64({5, 6});
@@ -434,7 +434,7 @@ TEST_CASE("a loss is one number, unless an output gradient says what is meant", 
   const Variable w(f64({1, 2}), {.name = "w"});
   const Loss loss = [&] { return w * w; };
   CHECK(message_of<ShapeError>([&] { Optimizer::compute_gradients(loss); }) ==
-        "compute_gradients: the loss is f64[2]; it must have one element: use its mean or sum, or give an "
+        "compute_gradients: the loss is f64[2]; it must have one element: use its mean or sum, or pass an "
         "output_gradient");
   CHECK(values(w) == Values{1, 2});
   CHECK(

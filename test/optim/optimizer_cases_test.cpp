@@ -390,7 +390,8 @@ TEST_CASE("cases: errors of rules", "[cases][errors]") {
   check_case("opt-keras-minimize-tensor-needs-tape", [&](Case& c) {
     c.check_error(
         [&] { GradientDescent({.learning_rate = 1.0}).minimize(x * x, nullptr, {.variables = {{x}}}); },
-        "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
+        "compute_gradients: a loss that is a tensor needs the tape that recorded it; pass the tape, or a "
+        "function");
   });
 }
 

@@ -133,7 +133,7 @@ TEST_CASE("what does not fit is not restored", "[optimizer]") {
   CHECK(message_of<ArgumentError>([&] { adam.restore_slot(w, "vhat", m); }) ==
         "adam: there is no slot \"vhat\"; use one of m, v");
   CHECK(message_of<ArgumentError>([&] { GradientDescent({.learning_rate = 1.0}).restore_slot(w, "m", m); }) ==
-        "gradient_descent: there is no slot \"m\", and no other");
+        "gradient_descent: there is no slot \"m\"; this optimizer has no slots");
   CHECK(message_of<ArgumentError>([&] { adam.restore_scalar("iterations", 1.5); }) ==
         "restore: iterations of adam is 1.5; use a whole number of 0 or more");
   SavedState s = adam.state();

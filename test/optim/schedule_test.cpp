@@ -130,10 +130,10 @@ TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
           schedule::cosine_restarts({.initial = 1, .steps = 1, .longer = 0.5});
         }) == "schedule::cosine_restarts: longer is 0.5; use 1 or more");
   CHECK(message_of<ArgumentError>([] { schedule::piecewise({1}, {1}); }) ==
-        "schedule::piecewise: 1 boundaries need one value more: there are 1");
+        "schedule::piecewise: 1 boundaries, but 1 values; there must be one more value than boundaries");
   CHECK(message_of<ArgumentError>([] {
           schedule::piecewise({2, 2}, {1, 2, 3});
-        }) == "schedule::piecewise: the boundaries do not ascend");
+        }) == "schedule::piecewise: the boundaries must be ascending");
   CHECK(message_of<ArgumentError>([] { schedule::warm_up(-1, 1.0); }) ==
         "schedule::warm_up: steps is -1; use 0 or more");
 }
@@ -195,7 +195,7 @@ TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
         }) == "adam: amsgrad takes no schedule; use 0 or 1");
   Adam adam;
   CHECK(message_of<ArgumentError>([&] { adam.set_hyperparameter("amsgrad", 1); }) ==
-        "adam: amsgrad is fixed when the optimizer is made");
+        "adam: amsgrad is fixed when the optimizer is created");
   Nadam nadam;
   nadam.set_hyperparameter("learning_rate", 0.5);
   CHECK(nadam.hyperparameter("learning_rate") == 0.5);

@@ -263,7 +263,7 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   wrong.tensors.at("biased") = tensor({1.0});
   CHECK(message_of<ShapeError>([&] { debiased.restore(wrong); }) ==
         "restore: the average of variable #" + std::to_string(debiased.variable().id()) +
-            ", f32[], is kept as f32[], and not as f32[1]");
+            ", f32[], is kept as f32[], not as f32[1]");
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
         }) == "exponential_moving_average: variable \"counts\" is i32[2]; use f32, f64, f16 or bf16");
@@ -338,8 +338,7 @@ TEST_CASE("averages of variables of one name are no map", "[optimizer]") {
   CHECK(message_of<ArgumentError>([&] {
           averages.variables_to_restore(std::vector<Variable>{a, b});
         }) ==
-        "variables_to_restore: two variables have the name \"kernel\"; give them names of their own, or add "
-        "the "
+        "variables_to_restore: two variables have the name \"kernel\"; give them different names, or add the "
         "average to a Checkpoint, which has paths");
 }
 
@@ -380,7 +379,7 @@ TEST_CASE("a weighted average has one shape, that of its values", "[optimizer]")
   average.update(ones({3}), tensor(2.0));
   CHECK(message_of<ShapeError>([&] {
           average.update(ones({2, 3}), tensor(2.0));
-        }) == "weighted_moving_average: the value is f32[2,3], those before had the shape [3]");
+        }) == "weighted_moving_average: the value is f32[2,3], but earlier ones had the shape [3]");
   CHECK(average.update(full({3}, 4), tensor(2.0)).to_vector() == std::vector<double>{3, 3, 3});
 }
 

@@ -178,8 +178,8 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
           optimizer.apply_gradients(
               {{slices({{1}}, {0}, {2, 1}), Variable(matrix({{1}, {2}}), {.name = "table"})}});
         }) ==
-        "apply_gradients: full_matrix takes no sparse gradients: that of variable \"table\" is sparse; make "
-        "it dense");
+        "apply_gradients: full_matrix takes no sparse gradients, but the gradient of variable \"table\" is "
+        "sparse; make it dense");
 
   Optimizer sparse(kSparse);
   const Variable table(matrix({{1}, {2}}), {.name = "table"});
@@ -187,7 +187,9 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
   CHECK_THAT(table.value().to_vector(), Equals(Values{1, 11}));   // each row is passed once
   CHECK(message_of<ArgumentError>([&] {
           sparse.apply_gradients({{matrix({{1}, {2}}), table}});
-        }) == "apply_gradients: rows_only takes sparse gradients only: that of variable \"table\" is dense");
+        }) ==
+        "apply_gradients: rows_only takes sparse gradients only, but the gradient of variable \"table\" is "
+        "dense");
   CHECK(message_of<DTypeError>([&] {
           sparse.apply_gradients({{ones({1}), Variable(ones({1}), {.name = "v"})}});
         }) == "apply_gradients: variable \"v\" is f32[1]; use f64");
@@ -204,11 +206,11 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
   };
   CHECK(error_of(UpdateRule{.name = ""}) == "optimizer: the rule has no name");
   CHECK(error_of(UpdateRule{.name = "r"}) ==
-        "r: the rule changes variables neither by rows nor by tensors; use one");
+        "r: the rule changes variables neither by rows nor by tensors; use exactly one of these ways");
   CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .dense = kFullMatrix.dense}) ==
-        "r: the rule changes variables by rows and by tensors; use one");
+        "r: the rule changes variables by rows and by tensors; use exactly one of these ways");
   CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .measure = kNormalised.measure}) ==
-        "r: the rule has one of measure and scale; use both or none");
+        "r: the rule has only one of measure and scale; use both or neither");
   CHECK(
       error_of(UpdateRule{
           .name = "r", .rows = kCounting.rows, .measure = kNormalised.measure, .scale = kNormalised.scale}) ==
@@ -222,7 +224,7 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
   CHECK(error_of(UpdateRule{.name = "r",
                             .slots = {{"s", [](const Tensor&, const Hyperparameters&) { return ones({3}); }}},
                             .rows = kCounting.rows}) ==
-        "r: slot \"s\" begins as f32[3], of a variable that is f64[2]");
+        "r: slot \"s\" begins as f32[3], but the variable is f64[2]");
   CHECK(
       error_of(UpdateRule{.name = "r", .dense = [](const Step&, Tensor& v, std::span<Tensor>, const Tensor&) {
                             v = ones({2});
@@ -231,7 +233,7 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
                             .slots = {{"s"}},
                             .dense = [](const Step&, Tensor&, std::span<Tensor> s, const Tensor&) {
                               s[0] = ones({2});
-                            }}) == "r: slot \"s\" was f64[2] and becomes f32[2]");
+                            }}) == "r: slot \"s\" was f64[2], but the rule changed it to f32[2]");
 }
 
 }   // namespace update_rule_test
