@@ -149,7 +149,7 @@ TEST_CASE("cases: output gradients", "[cases]") {
   });
 }
 
-TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
+TEST_CASE("cases: cut and unconnected sources", "[cases]") {
   check_case("tape-stop-gradient-hides-downstream", [&](Case& c) {
     seen = {};
     GradientTape tape;

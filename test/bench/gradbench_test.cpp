@@ -63,7 +63,7 @@ TEST_CASE("forms of GradBench's evals agree") {
     }
 }
 
-TEST_CASE("GradBench's descents end where its evals expect") {
+TEST_CASE("GradBench's descents converge to the expected points") {
   add_peers();
   for (const auto& [name, expected] : {std::pair("saddle", Values(4, 8.246324826140356e-06)),
                                        std::pair("particle", Values{0.2071918746486116})})

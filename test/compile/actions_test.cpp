@@ -113,8 +113,8 @@ const Op& kernel(std::string_view name) {
 
 }   // namespace
 
-TEST_CASE("a derivative that reads numbers uses what it is given alone", "[recorded][replay][actions]") {
-  SECTION("given") {
+TEST_CASE("a derivative that reads numbers may use only its arguments", "[recorded][replay][actions]") {
+  SECTION("arguments alone") {
     const auto f = [](const Tensor& x) {
       return gradient_with(x * x, [](const Tensor& dy) { return dy * (1 + dy.at({0})); });
     };
@@ -122,7 +122,7 @@ TEST_CASE("a derivative that reads numbers uses what it is given alone", "[recor
     for (double i = 0; i < 3; ++i)
       CHECK(same_bits(compiled(vector_of(i)), f(vector_of(i))));
   }
-  SECTION("referred to") {
+  SECTION("a captured tensor") {
     const auto f = compile(
         [](const Tensor& x) { return gradient_with(x, [x](const Tensor& dy) { return dy * x.at({0}); }); });
     CHECK_THROWS_WITH(f(vector_of(1)), Contains("not one of its arguments"));
@@ -160,7 +160,7 @@ TEST_CASE("a derivative that reads numbers uses what it is given alone", "[recor
   }
 }
 
-TEST_CASE("variables in a derivative that reads numbers are those of the call",
+TEST_CASE("a derivative that reads numbers sees the variables of the current call",
           "[recorded][replay][actions]") {
   const auto run = [](bool compiled, auto step) {
     const Variable w(vector_of(1)), counter(tensor(0.0));
@@ -196,7 +196,7 @@ TEST_CASE("variables in a derivative that reads numbers are those of the call",
       return y + sin(cos(x)) + counter;
     });
   }
-  SECTION("assigned, and nothing follows") {
+  SECTION("assigned, as the last step") {
     check([](const Variable&, const Variable& counter, const Tensor& x) {
       return gradient_with(x, [&counter](const Tensor& dy) {
         counter += 1;
@@ -216,7 +216,7 @@ TEST_CASE("variables in a derivative that reads numbers are those of the call",
   }
 }
 
-TEST_CASE("what a derivative returns in a replay is checked", "[recorded][replay][actions]") {
+TEST_CASE("the results of a derivative are checked in a replay", "[recorded][replay][actions]") {
   int kind = 0;
   const auto f = [&kind](const Tensor& x) {
     return gradient_with(x, [&kind](const Tensor& dy) {
@@ -234,7 +234,7 @@ TEST_CASE("what a derivative returns in a replay is checked", "[recorded][replay
   CHECK(same_bits(compiled(x * 2.0), f(x * 2.0)));
 }
 
-TEST_CASE("a variable that a step has left alone may change in the next", "[recorded][replay][actions]") {
+TEST_CASE("a variable that one step leaves unchanged may change in the next", "[recorded][replay][actions]") {
   const auto run = [](bool compiled) {
     const Variable w(ones({3}) * 100.0);
     Optimizer sgd = GradientDescent({.learning_rate = 0.1});
@@ -254,18 +254,18 @@ TEST_CASE("a variable that a step has left alone may change in the next", "[reco
   CHECK(run(true) == run(false));
 }
 
-TEST_CASE("a program knows when its optimizer is gone", "[recorded][replay][actions]") {
+TEST_CASE("a replay notices that its optimizer was destroyed or moved", "[recorded][replay][actions]") {
   const Variable w(ones({3}));
   auto adam = std::make_unique<Optimizer>(Adam({.learning_rate = 0.1}));
   const auto f = compile([&w, &adam] { return adam->minimize([&] { return sum(w * w); }); });
   f();
   f();
-  SECTION("another in its place takes the steps") {
+  SECTION("another optimizer in the same object takes the steps") {
     *adam = GradientDescent({.learning_rate = 0.5});
     f();
     CHECK(adam->iterations() == 1);
   }
-  SECTION("gone") {
+  SECTION("destroyed") {
     adam = std::make_unique<Optimizer>(GradientDescent({.learning_rate = 0.5}));
     const Tensor before = w + 0.0;
     CHECK_THROWS_WITH(f(), Contains("destroyed or moved"));
@@ -277,7 +277,7 @@ TEST_CASE("a program knows when its optimizer is gone", "[recorded][replay][acti
   }
 }
 
-TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][actions]") {
+TEST_CASE("state of optimizers and averages cannot be read in a recording", "[recorded][actions]") {
   const Variable w(ones({3}));
   Optimizer adam = Adam({.learning_rate = 0.1});
   LossScale scale;
@@ -311,7 +311,7 @@ TEST_CASE("numbers of what has a state are refused in a recording", "[recorded][
   CHECK(adam.iterations() == 0);
 }
 
-TEST_CASE("a caught exception does not make a program", "[recorded][actions]") {
+TEST_CASE("a function that catches an exception is not recorded", "[recorded][actions]") {
   const auto f = compile([](const Tensor& x, const Tensor& i) {
     try {
       return gather(x, i);
@@ -343,7 +343,7 @@ TEST_CASE("a caught exception does not make a program", "[recorded][actions]") {
   CHECK_THROWS_AS(g(x), TraceError);
 }
 
-TEST_CASE("what is caught may have thrown before any kernel ran", "[recorded][actions]") {
+TEST_CASE("a caught error is noticed even if no kernel ran", "[recorded][actions]") {
   const auto caught = [](const std::function<Tensor(const Tensor&)>& f) {
     const auto compiled = compile([f](const Tensor& x) {
       try {
@@ -393,7 +393,7 @@ TEST_CASE("what is caught may have thrown before any kernel ran", "[recorded][ac
   CHECK(same_bits(caught([](const Tensor& x) { return x + ones({2}); })(1), vector_of(1) * 100.0));
 }
 
-TEST_CASE("the first error of a replay is that of the function, after the same steps",
+TEST_CASE("a replay throws the same first error as the function, after the same steps",
           "[recorded][replay][actions]") {
   const auto fails_first = [](Tensor (*checked)(const Tensor&, const Tensor&), const Tensor& good,
                               const Tensor& bad) {
@@ -425,7 +425,7 @@ TEST_CASE("the first error of a replay is that of the function, after the same s
   CHECK_THROWS_WITH(two(tensor({-1.0, 0.0})), Contains("first"));
 }
 
-TEST_CASE("a shape that depends on numbers is checked before what was recorded for it",
+TEST_CASE("a replay checks shapes that depend on numbers before it uses them",
           "[recorded][replay][actions]") {
   const auto f = compile([](const Tensor& x, const Tensor& ids) {
     GradientTape tape;
@@ -437,7 +437,7 @@ TEST_CASE("a shape that depends on numbers is checked before what was recorded f
   CHECK_THROWS_WITH(f(ones({2}), tensor({0, 1})), Contains("segment_mean") && Contains("f32[1]"));
 }
 
-TEST_CASE("an error leaves variables as they were, beside derivatives that read numbers",
+TEST_CASE("an error leaves variables unchanged, even with derivatives that read numbers",
           "[recorded][replay][actions]") {
   const Variable w(zeros({4}));
   const auto f = compile([&](const Tensor& x, const Tensor& at) {
@@ -458,7 +458,7 @@ TEST_CASE("an error leaves variables as they were, beside derivatives that read 
   CHECK(w.value().at({0}) == 2);
 }
 
-TEST_CASE("observers made inside of a function are refused", "[recorded][actions]") {
+TEST_CASE("observers created inside a function are rejected", "[recorded][actions]") {
   const auto f = compile([](const Tensor& x) {
     const NumericsCheck check;
     return log(x);
@@ -466,7 +466,7 @@ TEST_CASE("observers made inside of a function are refused", "[recorded][actions
   CHECK_THROWS_WITH(f(vector_of(1)), Contains("inside the function"));
 }
 
-TEST_CASE("checks of numbers run though nothing reads their results", "[recorded][replay][actions]") {
+TEST_CASE("numeric checks run even if their results are unused", "[recorded][replay][actions]") {
   const auto f = compile([](const Tensor& x) {
     (void)check_numerics(log(x), "log");
     return x * 2.0;
@@ -476,7 +476,7 @@ TEST_CASE("checks of numbers run though nothing reads their results", "[recorded
   CHECK_THROWS_WITH(f(vector_of(-1)), Contains("check_numerics"));
 }
 
-TEST_CASE("captures that are forbidden are refused on every way", "[recorded][captures]") {
+TEST_CASE("forbidden captures are rejected wherever they are read", "[recorded][captures]") {
   const Tensor k = vector_of(7);
   const Variable w(vector_of(0));
   const CompileOptions forbid = {.captures = Captures::forbid};
@@ -491,7 +491,7 @@ TEST_CASE("captures that are forbidden are refused on every way", "[recorded][ca
   CHECK(f(x, random::Key{.seed = 1}).shape() == Shape{3});
 }
 
-TEST_CASE("check compares lists and NaN, and refuses steps before they are taken", "[recorded][check]") {
+TEST_CASE("check compares lists and NaN, and rejects optimizer steps before they run", "[recorded][check]") {
   int n = 2;
   const auto lists =
       compile([&](const Tensor& x) { return std::vector<Tensor>(static_cast<std::size_t>(n), x * 2.0); },
@@ -528,7 +528,7 @@ TEST_CASE("a function may make variables once for each signature", "[recorded][v
       CHECK(same_bits(f(x, head), x * static_cast<double>(head + 1)));
 }
 
-TEST_CASE("into gives the tensors of the result back after an exception", "[recorded][replay][into]") {
+TEST_CASE("into returns the result tensors after an exception", "[recorded][replay][into]") {
   const auto f = compile([](const Tensor& x, const Tensor& i) {
     return std::vector<Tensor>{gather(x, i), x * 2.0};
   });
@@ -548,7 +548,7 @@ TEST_CASE("into gives the tensors of the result back after an exception", "[reco
   CHECK(same_bits(result[0], gather(x, good)));
 }
 
-TEST_CASE("kernels use their inputs alone", "[recorded][actions][kernels]") {
+TEST_CASE("kernels may use only their inputs", "[recorded][actions][kernels]") {
   const Tensor x = full({4}, 3.0F, DType::f32);
   CHECK_THROWS_WITH(
       compile([](const Tensor& v) { return kernel("tensor_in_attributes")(v, TensorAttrs{mean(v)}); })(x),
@@ -566,7 +566,7 @@ TEST_CASE("kernels use their inputs alone", "[recorded][actions][kernels]") {
                     Contains("variable"));
 }
 
-TEST_CASE("a result that is an input is a value of its own", "[recorded][replay][actions][kernels]") {
+TEST_CASE("a result that is also an input is a separate value", "[recorded][replay][actions][kernels]") {
   const auto by_kernel = [](const Tensor& x) {
     const Tensor a = x * 1.0F, y = kernel("returns_its_input")(a, Attrs(0));
     return std::vector<Tensor>{y, a * 3.0F, y + a};
@@ -593,7 +593,7 @@ TEST_CASE("a result that is an input is a value of its own", "[recorded][replay]
   check(by_rule);
 }
 
-TEST_CASE("higher derivatives of a rule that reads numbers are refused", "[recorded][actions]") {
+TEST_CASE("higher derivatives of a rule that reads numbers are rejected", "[recorded][actions]") {
   const auto f = compile([](const Tensor& x) {
     GradientTape outer, inner;
     outer.watch(x), inner.watch(x);
@@ -604,7 +604,7 @@ TEST_CASE("higher derivatives of a rule that reads numbers are refused", "[recor
   CHECK_THROWS_WITH(f(full({4}, 3.0F, DType::f32)), Contains("further derivative"));
 }
 
-TEST_CASE("what a user's function keeps of a replay stays as it is", "[recorded][replay][actions]") {
+TEST_CASE("tensors that a user's function keeps from a replay do not change", "[recorded][replay][actions]") {
   kept().clear();
   const auto kernels_of =
       compile([](const Tensor& x) { return kernel("keeps_its_input")(x * 2.0F, Attrs(0)); });
@@ -625,7 +625,7 @@ TEST_CASE("what a user's function keeps of a replay stays as it is", "[recorded]
   kept().clear();
 }
 
-TEST_CASE("results are the tensors that the function returns", "[recorded][replay][results]") {
+TEST_CASE("the results of a replay have the identities of the function's", "[recorded][replay][results]") {
   const Tensor captured = vector_of(3), x = vector_of(1);
   const auto f = compile([captured](const Tensor& v) {
     const Tensor y = exp(v);
@@ -648,7 +648,7 @@ TEST_CASE("results are the tensors that the function returns", "[recorded][repla
   }
 }
 
-TEST_CASE("into with check gives the tensors of the result back", "[recorded][check][into]") {
+TEST_CASE("into with check returns the result tensors", "[recorded][check][into]") {
   double factor = 2;
   const auto f = compile([&](const Tensor& x) { return std::vector<Tensor>{x * factor}; }, {.check = 1});
   const Tensor x = vector_of(1);
@@ -660,7 +660,7 @@ TEST_CASE("into with check gives the tensors of the result back", "[recorded][ch
     CHECK(t.id() == x.id());
 }
 
-TEST_CASE("constants that nothing reads are let go", "[recorded][memory]") {
+TEST_CASE("unread constants are freed", "[recorded][memory]") {
   const auto f = compile([](const Tensor& x) {
     Tensor c = ones({1 << 16});
     for (int i = 0; i < 50; ++i)
@@ -673,7 +673,7 @@ TEST_CASE("constants that nothing reads are let go", "[recorded][memory]") {
   CHECK(live_bytes() - before < 8 * x.nbytes());
 }
 
-TEST_CASE("many arguments take no more than as many times as long", "[recorded][signature]") {
+TEST_CASE("the time of a call is linear in the number of arguments", "[recorded][signature]") {
   const auto f = compile([](const std::vector<Tensor>& x) { return add_n(x); });
   std::vector<Tensor> many(40'000, vector_of(1));
   for (std::size_t i = 0; i < many.size(); i += 2)

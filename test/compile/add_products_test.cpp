@@ -31,7 +31,7 @@ std::size_t count_of(const std::string& text, std::string_view word) {
 
 }   // namespace
 
-TEST_CASE("products of a sum are added where it is, with its bits", "[recorded]") {
+TEST_CASE("products in a sum are added in place, with the same bits", "[recorded]") {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::int64_t batch : {2, 7, 32, 64})
       for (const std::int64_t width : {2, 5, 16, 40, 130}) {
@@ -52,7 +52,7 @@ TEST_CASE("products of a sum are added where it is, with its bits", "[recorded]"
       }
 }
 
-TEST_CASE("products of many terms, and of vectors, are added afterwards", "[recorded]") {
+TEST_CASE("products of many terms, and of vectors, are added separately", "[recorded]") {
   for (const auto& [batch, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{65, 4}, {4, 1}}) {
     const auto step = gradient_of_steps([](const Tensor& g, const Tensor&) { return g; });
     const auto replayed = compile(step);
@@ -64,7 +64,7 @@ TEST_CASE("products of many terms, and of vectors, are added afterwards", "[reco
   }
 }
 
-TEST_CASE("a product that is read by others, too, is added afterwards", "[recorded]") {
+TEST_CASE("a product with other readers is added separately", "[recorded]") {
   const auto f = [](const Tensor& a, const Tensor& b) {
     const Tensor first = matmul(a, b), second = matmul(b, a), third = matmul(a, a);
     return std::vector{add_n({first, second, third}), tanh(second)};
@@ -101,7 +101,7 @@ TEST_CASE("a product that is read by others, too, is added afterwards", "[record
 }
 
 // An exact sum of products that is below all numbers rounds to -0, which BLAS adds to the +0 in its result.
-TEST_CASE("a sum of products has the sign of zero of eager where products underflow", "[recorded]") {
+TEST_CASE("a sum of underflowing products has the same sign of zero as eager", "[recorded]") {
   const auto f = [](const Tensor& x, const Tensor& a, const Tensor& b) {
     return std::vector{add_n({x, matmul(a, b)}), add_n({matmul(a, a), matmul(a, b)}),
                        add_n({-matmul(a, b), matmul(a, b)})};

@@ -332,7 +332,7 @@ TEST_CASE("gradients of persistent tapes and of gradients leave their operands",
       }
 }
 
-TEST_CASE("one tensor as several arguments, and then others", "[recorded][aliases]") {
+TEST_CASE("one tensor as several arguments, then different tensors", "[recorded][aliases]") {
   const auto f = [](const Tensor& a, const Tensor& b, const Tensor& c) {
     GradientTape tape;
     tape.watch(a), tape.watch(b), tape.watch(c);
@@ -410,7 +410,7 @@ TEST_CASE("results of one call are the arguments of the next", "[recorded][alias
     }
 }
 
-TEST_CASE("into over everything", "[recorded][aliases]") {
+TEST_CASE("into overwrites every operand", "[recorded][aliases]") {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::int64_t n : {1, 8, 15, 16, 17, 33, 64, 100, 1000}) {
       INFO(name_of(dtype) << " " << n);
@@ -487,7 +487,7 @@ TEST_CASE("into with lists: one tensor in several places", "[recorded][aliases]"
     }
 }
 
-TEST_CASE("what is returned may be an argument, a constant, a variable's value, a view, or twice the same",
+TEST_CASE("a result may be an argument, a constant, a variable's value, a view, or another result",
           "[recorded][aliases]") {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::int64_t n : {1, 8, 15, 16, 17, 33, 64, 100}) {
@@ -542,7 +542,7 @@ TEST_CASE("what is returned may be an argument, a constant, a variable's value, 
     }
 }
 
-TEST_CASE("a result written into again was the variable's value", "[recorded][aliases]") {
+TEST_CASE("into may reuse a result that was a variable's value", "[recorded][aliases]") {
   for (const std::int64_t n : {1, 16, 17, 1000}) {
     const Variable v(values({n}, DType::f32, 1));
     const auto f = compile([&](const Tensor& x) {

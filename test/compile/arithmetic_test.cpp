@@ -92,7 +92,7 @@ TEST_CASE("arithmetic of groups has the bits of the ops", "[program]") {
   }
 }
 
-TEST_CASE("products and what follows them are rounded one after the other", "[program]") {
+TEST_CASE("products and the operations that follow them are rounded separately", "[program]") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   const std::int64_t n = GENERATE(1, 5, 16, 40, 64, 100, 1000);
   for (const NamedKernel& k : {kernels_of_ops[0], kernels_of_ops[1], kernels_of_ops[2]}) {
@@ -153,7 +153,7 @@ TEST_CASE("gradients of single operands are sums in groups", "[program]") {
   }
 }
 
-TEST_CASE("sums of what a group computes last have the bits of the ops", "[program]") {
+TEST_CASE("sums of a group's last result have the bits of the ops", "[program]") {
   const std::int64_t n = GENERATE(5, 64, 100, 4096, 33'000);
   for (const DType dtype : {DType::f32, DType::f64}) {
     CAPTURE(name_of(dtype), n);
@@ -166,7 +166,7 @@ TEST_CASE("sums of what a group computes last have the bits of the ops", "[progr
   }
 }
 
-TEST_CASE("a group of more instructions than a chain of handlers has", "[program]") {
+TEST_CASE("a group may have more instructions than a chain of handlers", "[program]") {
   Values v(DType::f32, 100);
   Access y = v.held();
   for (int i = 0; i < 600; ++i)
@@ -175,7 +175,7 @@ TEST_CASE("a group of more instructions than a chain of handlers has", "[program
   CHECK(v.b.check() == 1);
 }
 
-TEST_CASE("sums of many terms are additions in the group that computes these", "[program]") {
+TEST_CASE("sums of many terms become additions in the group that computes the terms", "[program]") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   const std::int64_t n = GENERATE(1, 5, 1000);
   CAPTURE(name_of(dtype), n);
@@ -192,7 +192,7 @@ TEST_CASE("sums of many terms are additions in the group that computes these", "
   CHECK(v.b.check() == 1);
 }
 
-TEST_CASE("sums of terms from elsewhere are left as they are", "[program]") {
+TEST_CASE("sums of terms computed outside the group are not split", "[program]") {
   Values v(DType::f32, 100);
   v.keep(v.b.map(v.times, {v.held(), v.moving[1]}, "mul"));
   v.keep(v.b.op("add_n", {v.held(), v.moving[0]}));

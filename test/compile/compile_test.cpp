@@ -112,7 +112,7 @@ TEST_CASE("a value that was read keeps its numbers when the variable changes", "
   }
 }
 
-TEST_CASE("numbers of what is recorded may not be read", "[recorded][errors]") {
+TEST_CASE("numbers of recorded tensors cannot be read", "[recorded][errors]") {
   const auto f = compile([](const Tensor& x) { return sum(x).item() > 0 ? x : -x; }, {.name = "sign"});
   const Variable v(tensor({1.0, 2.0}));
   CHECK_THROWS_WITH(
@@ -140,7 +140,7 @@ TEST_CASE("key arguments are live", "[recorded]") {
   CHECK(f.programs().size() == 1);
 }
 
-TEST_CASE("results keep the structure that the function gives them", "[recorded]") {
+TEST_CASE("results keep the structure that the function returns", "[recorded]") {
   const auto f = compile([](const std::vector<Tensor>& x, double factor) {
     GradientTape tape;
     tape.watch(x[0]);
@@ -205,7 +205,7 @@ TEST_CASE("an error in a replay leaves variables as they were", "[recorded][erro
   CHECK(v.value().at({0}) == 6);
 }
 
-TEST_CASE("check finds what was frozen", "[recorded]") {
+TEST_CASE("check finds values that were frozen at the recording", "[recorded]") {
   double factor = 2;
   const auto f = compile([&](const Tensor& x) { return x * factor; }, {.check = 1});
   CHECK(f(tensor(3.0)).item() == 6);
@@ -214,7 +214,7 @@ TEST_CASE("check finds what was frozen", "[recorded]") {
   CHECK_THROWS_AS(f(tensor(4.0)), TraceError);
 }
 
-TEST_CASE("under a tape of the caller the function itself runs", "[recorded]") {
+TEST_CASE("under a tape of the caller the function runs uncompiled", "[recorded]") {
   const auto f = compile([](const Tensor& x) { return x * x; });
   const Tensor x = tensor(3.0);
   f(x);
@@ -288,7 +288,7 @@ TEST_CASE("a program depends on no number of threads", "[recorded][threads]") {
   }
 }
 
-TEST_CASE("results are written into tensors that only the caller has", "[recorded]") {
+TEST_CASE("results are written into tensors that only the caller owns", "[recorded]") {
   const auto f = compile([](const Tensor& x) { return tanh(x) * 2; });
   for (const std::int64_t n : {0, 1, 7, 100000}) {
     const Tensor x = random::normal({n}, {.seed = 1}), z = random::normal({n}, {.seed = 2});
@@ -315,7 +315,7 @@ TEST_CASE("results are written into tensors that only the caller has", "[recorde
   }
 }
 
-TEST_CASE("results in lists and tuples are written into tensors, too", "[recorded]") {
+TEST_CASE("results in lists and tuples are written into the caller's tensors", "[recorded]") {
   const auto f = compile([](const Tensor& x) {
     const Tensor y = x + 1;
     return std::tuple(y, std::vector<Tensor>{x * 3, y, x}, sum(x));
@@ -332,7 +332,7 @@ TEST_CASE("results in lists and tuples are written into tensors, too", "[recorde
   CHECK(same_bits(std::get<2>(y), sum(z)));
 }
 
-TEST_CASE("an error leaves the caller the tensors for the results", "[recorded][errors]") {
+TEST_CASE("after an error the caller still has the result tensors", "[recorded][errors]") {
   const auto f = compile([](const Tensor& x, const Tensor& i) { return gather(x, i) * 2; });
   const Tensor x = tensor({0.0, 1.0, 2.0, 3.0, 4.0});
   Tensor y = f(x, tensor({1, 2}));
@@ -344,7 +344,7 @@ TEST_CASE("an error leaves the caller the tensors for the results", "[recorded][
   CHECK(same_bits(y, tensor({0.0, 2.0})));
 }
 
-TEST_CASE("sparse gradients are written into the slices that only the caller has", "[recorded]") {
+TEST_CASE("sparse gradients are written into slices that only the caller owns", "[recorded]") {
   const Variable table(random::normal({6, 2}, {.seed = 1}));
   const auto f = [&](const Tensor& ids) {
     GradientTape tape;
@@ -402,7 +402,7 @@ TEST_CASE("the programs of a function share their memory", "[recorded]") {
   CHECK(live_bytes() - before < most * 5 / 4);   // that of the largest program; buffers are rounded up
 }
 
-TEST_CASE("signatures tell dtypes apart", "[recorded]") {
+TEST_CASE("signatures distinguish dtypes", "[recorded]") {
   const auto f = compile([](const Tensor& x) { return x + x; });
   for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::c64, DType::f32}) {
     const Tensor x = astype(tensor({1.0, 2.0}), dtype);
@@ -411,7 +411,7 @@ TEST_CASE("signatures tell dtypes apart", "[recorded]") {
   CHECK(f.programs().size() == 5);
 }
 
-TEST_CASE("gradients are added up where a replay keeps them apart", "[recorded]") {
+TEST_CASE("gradients are added up where a replay gives the sum separate memory", "[recorded]") {
   const Tensor x = random::normal({2, 3, 4}, {.seed = 1}), b = random::normal({2, 1, 4}, {.seed = 2});
   const auto broadcast = [](const Tensor& x, const Tensor& b) {
     GradientTape tape;
@@ -451,7 +451,7 @@ TEST_CASE("a step uses the value that it changes", "[recorded]") {
     CHECK(same_bits(eager[i], replayed[i]));
 }
 
-TEST_CASE("what is assigned before a step is there in the step", "[recorded]") {
+TEST_CASE("a step sees the values assigned before it", "[recorded]") {
   const Variable w(zeros({3})), u(zeros({3}));
   GradientDescent sgd({.learning_rate = 1.0});
   const auto f = compile([&](const Tensor& x) {
@@ -467,7 +467,7 @@ TEST_CASE("what is assigned before a step is there in the step", "[recorded]") {
   }
 }
 
-TEST_CASE("what is assigned before a step stays in memory until the step", "[recorded]") {
+TEST_CASE("values assigned before a step stay in memory until the step", "[recorded]") {
   const Variable w(zeros({1000})), u(zeros({1000}));
   GradientDescent sgd({.learning_rate = 1.0});
   const auto f = compile([&](const Tensor& x) {
@@ -574,7 +574,7 @@ TEST_CASE("functions are copied and moved, and share their programs", "[recorded
   CHECK(copy.programs().at(0).calls == 2);
 }
 
-TEST_CASE("a square and the sum behind it have the bits of eager", "[recorded]") {
+TEST_CASE("a square and the sum that follows it have the bits of eager", "[recorded]") {
   const auto f = [](const Tensor& x, const Tensor& y) {
     return std::vector<Tensor>{square(x) + y, y - square(x), square(x) - y};
   };
@@ -587,7 +587,7 @@ TEST_CASE("a square and the sum behind it have the bits of eager", "[recorded]")
   }
 }
 
-TEST_CASE("a watcher sees the variables of a replay, whether the result depends on them or not",
+TEST_CASE("a watcher sees all variables of a replay, even those that the result does not depend on",
           "[recorded]") {
   const Variable used(tensor(2.0)), unused(tensor(3.0)), assigned(tensor(0.0));
   const auto f = compile([&](const Tensor& x) {

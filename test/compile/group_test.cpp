@@ -50,7 +50,7 @@ TEST_CASE("a node that nothing is fused with is no group", "[program]") {
   CHECK(b.check() == 1);
 }
 
-TEST_CASE("rows that are summed in one band are one piece", "[program]") {
+TEST_CASE("rows that are summed in one band form one piece", "[program]") {
   std::mt19937 random(7);
   ProgramBuilder b;
   const Access x = b.argument(numbers(DType::f32, {5, 30000}, random, false)),
@@ -108,7 +108,7 @@ TEST_CASE("the sum of one element is the element", "[program]") {
   CHECK(b.check() == 1);
 }
 
-TEST_CASE("a group reads and writes what others read alone", "[program]") {
+TEST_CASE("a group reads and writes values that only other steps read", "[program]") {
   std::mt19937 random(1);
   ProgramBuilder b;
   const Access x = b.argument(numbers(DType::f32, {100}, random, false)), y = b.map(tanh_map, {x}),
@@ -171,7 +171,7 @@ TEST_CASE("elements that are selected several times are fetched once", "[program
   CHECK(b.check() == 1);
 }
 
-TEST_CASE("rows that are repeated give the bits of their kernels", "[program]") {
+TEST_CASE("groups that repeat rows have the bits of their kernels", "[program]") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   for (const std::int64_t columns : {2, 5, 9, 24, 63, 65, 200, 511, 512, 513})
     for (unsigned seed = 0; seed < 3; ++seed) {
@@ -180,7 +180,7 @@ TEST_CASE("rows that are repeated give the bits of their kernels", "[program]") 
     }
 }
 
-TEST_CASE("rows that are laid out take less than a tensor", "[program]") {
+TEST_CASE("laid-out rows need less memory than a tensor", "[program]") {
   std::mt19937 random(5);
   ProgramBuilder b;
   Access y = b.argument(numbers(DType::f32, {30000, 9}, random, false));
@@ -193,7 +193,7 @@ TEST_CASE("rows that are laid out take less than a tensor", "[program]") {
   CHECK(group.scratch_bytes() < 30000 * 9 * 4);
 }
 
-TEST_CASE("a cursor gives the elements of its view, whatever is taken at a time", "[program]") {
+TEST_CASE("a cursor returns the elements of its view for any block size", "[program]") {
   std::mt19937 random(3);
   const auto number = [&](std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(random);

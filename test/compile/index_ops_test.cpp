@@ -240,7 +240,7 @@ TEST_CASE("quantiles of a key differentiate at the key of each replay", "[record
     CHECK(same_bits(recorded(tensor(0.25), random::Key{.seed = seed}), f(tensor(0.25), {.seed = seed})));
 }
 
-TEST_CASE("what is printed is printed by each replay, constants too", "[recorded]") {
+TEST_CASE("each replay prints, constants included", "[recorded]") {
   std::ostringstream out;
   const Tensor constant = tensor({7.0, 8.0});
   const auto f = compile([&](const Tensor& x) {
@@ -258,7 +258,7 @@ TEST_CASE("what is printed is printed by each replay, constants too", "[recorded
   CHECK(f.programs()[0].calls == 3);
 }
 
-TEST_CASE("effects on constants stand beside those on arguments", "[recorded]") {
+TEST_CASE("effects on constants keep their place among effects on arguments", "[recorded]") {
   std::ostringstream out;
   const Tensor constant = tensor({7.0, 8.0});
   const auto f = compile([&](const Tensor& x) {
@@ -286,7 +286,7 @@ TEST_CASE("check_numerics checks each replay", "[recorded]") {
                     Catch::Contains("check_numerics: twice: element 1 of f32[2] is nan"));
 }
 
-TEST_CASE("control flow that reads a condition is named", "[recorded][errors]") {
+TEST_CASE("the error names the control flow that reads a condition", "[recorded][errors]") {
   const auto loop = compile([](const Tensor& x) {
     return while_loop([](const Tensor& y) { return less(y, 10.0); }, [](const Tensor& y) { return y * 2; },
                       {x});

@@ -86,7 +86,7 @@ TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][o
     }
 }
 
-TEST_CASE("a value that a step reads stays what it is while the step changes its variable",
+TEST_CASE("a value that a step reads is unchanged while the step updates its variable",
           "[recorded][optimizer]") {
   for (const std::int64_t n : {3, 1000}) {
     const auto train = [n](bool recorded) {

@@ -13,7 +13,7 @@ using namespace tapedeck;
 using nlohmann::json;
 using test::read_page;
 
-TEST_CASE("a page has the nodes of a program, by groups, and where their results are", "[recorded]") {
+TEST_CASE("a page shows the nodes of a program by group, and where their results are stored", "[recorded]") {
   const Variable w(ones({64}), {.name = "w"});
   const auto f = compile(
       [&](const Tensor& x, const Tensor& y) {
@@ -58,7 +58,7 @@ TEST_CASE("a page has the nodes of a program, by groups, and where their results
   CHECK(ops["cumsum"]["total"].get<std::int64_t>() >= 2 * 2 * 64 * 4);
 }
 
-TEST_CASE("a page has the times of a profile's replays", "[recorded]") {
+TEST_CASE("a page shows the times of profiled replays", "[recorded]") {
   const auto f = compile([](const Tensor& x) { return cumsum(exp(x)); }, {.name = "f"});
   const test::TemporaryFolder folder;
   const std::string path = folder / "page.html";
@@ -113,7 +113,7 @@ TEST_CASE("pages of programs with small results, of one step and of more", "[rec
   check(compile([](const Tensor& x) { return cumsum(cumsum(cumsum(x))); }), 3);
 }
 
-TEST_CASE("the arena in use counts a place once that a sum takes over", "[recorded]") {
+TEST_CASE("memory that a sum takes over counts once in the arena in use", "[recorded]") {
   const auto f = compile([](const Tensor& a, const Tensor& b) { return tanh(matmul(a, b) + matmul(b, a)); });
   const Tensor a = ones({64, 64});
   f(a, a + 1.0);
@@ -127,7 +127,7 @@ TEST_CASE("the arena in use counts a place once that a sum takes over", "[record
   CHECK(most <= data["arena"]);
 }
 
-TEST_CASE("functions of one name have times of their own, and stores write", "[recorded]") {
+TEST_CASE("functions with the same name have separate times, and stores count as writes", "[recorded]") {
   const Variable w(ones({1000}), {.name = "w"});
   const auto f = compile([&](const Tensor& x) { w.assign(cumsum(x)); });
   const auto g = compile([](const Tensor& x) { return cumsum(x); });

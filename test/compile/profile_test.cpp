@@ -58,7 +58,7 @@ TEST_CASE("a profile lists the steps of replays", "[recorded][debug]") {
   CHECK(f.summary().find("4  cumsum") != std::string::npos);
 }
 
-TEST_CASE("the steps of a replay lie inside of it in a trace", "[recorded][debug]") {
+TEST_CASE("a trace shows the steps of a replay inside it", "[recorded][debug]") {
   const auto f = compile([](const Tensor& x) { return cumsum(exp(x)); }, {.name = "f"});
   const Tensor x = ones({10});
   f(x);
@@ -82,7 +82,7 @@ TEST_CASE("the steps of a replay lie inside of it in a trace", "[recorded][debug
   }
 }
 
-TEST_CASE("a profile tells the programs of a function apart, and what only begins or long names are",
+TEST_CASE("a profile distinguishes the programs of a function, common prefixes and long names",
           "[recorded][debug]") {
   const auto f = compile(
       [](const Tensor& x, const Tensor& i) {

@@ -565,8 +565,7 @@ TEST_CASE("functions of integers replay with other integers", "[recorded][op][re
     FAIL_CHECK(fault);
 }
 
-TEST_CASE("indices that are wrong are refused in a replay, and change nothing",
-          "[recorded][replay][errors]") {
+TEST_CASE("a replay rejects wrong indices without changing anything", "[recorded][replay][errors]") {
   const Variable v(zeros({2}));
   for (const OfIntegers& o : functions_of_integers()) {
     if (o.integers[0][0].dtype() == DType::boolean || o.name == "one_hot") continue;
@@ -653,7 +652,7 @@ TEST_CASE("functions of keys replay with other keys", "[recorded][replay][keys]"
 }
 
 // Where their regions begin are attributes of the ops.
-TEST_CASE("random regions of pools are refused where their key is an argument", "[recorded][replay][keys]") {
+TEST_CASE("random pool regions are rejected if their key is an argument", "[recorded][replay][keys]") {
   const Tensor x = ones({1, 9, 10, 1});
   const FractionalPoolOptions options = {.height_ratio = 1.5, .width_ratio = 1.4};
   CHECK_THROWS_AS(compile([&](Key k) { return fractional_max_pool(x, options, k).y; })(Key{.seed = 1}),
@@ -666,7 +665,7 @@ TEST_CASE("random regions of pools are refused where their key is an argument", 
   CHECK(difference({constant(x * 2)}, {fractional_max_pool(x * 2, options, {.seed = 1}).y}) == "");
 }
 
-TEST_CASE("zeros have the same signs in replays, and those of IEEE 754", "[recorded][replay]") {
+TEST_CASE("zeros have the same signs in replays, as IEEE 754 defines them", "[recorded][replay]") {
   const auto signs = [](const Tensor& x) {
     std::string s;
     for (const double v : x.to_vector())

@@ -32,7 +32,7 @@ TEST_CASE("independent chains of one size are one group", "[program]") {
   CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 1, 2, 3}});
 }
 
-TEST_CASE("large chains are one group where they read or give the same", "[program]") {
+TEST_CASE("large chains form one group if they share an operand or a result", "[program]") {
   constexpr std::int64_t n = 1 << 13;   // f32: as many bytes as the first cache holds
   ProgramBuilder b;
   const Access x = argument(b, {n}), y = argument(b, {n}), row = argument(b, {n / 2}),
@@ -60,7 +60,7 @@ TEST_CASE("a sum ends a group, whose other results the next one reads", "[progra
   CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 1}, {2}});
 }
 
-TEST_CASE("what is read through memory is there", "[program]") {
+TEST_CASE("values that are read through memory are computed in an earlier step", "[program]") {
   ProgramBuilder b;
   const Access x = argument(b, {8}), y = b.map(mul_map, {x, x}), one = ProgramBuilder::part(y, 3, {});
   b.map(mul_map, {y, one});
@@ -69,7 +69,7 @@ TEST_CASE("what is read through memory is there", "[program]") {
   CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 2}, {1}});
 }
 
-TEST_CASE("what only later nodes read is computed with them", "[program]") {
+TEST_CASE("a value that only later nodes read is computed with them", "[program]") {
   ProgramBuilder b;
   const Access x = argument(b, {8}), early = b.map(mul_map, {x, x}), y = b.map(mul_map, {x, x}),
                s = b.full_sum(y, false);
@@ -77,7 +77,7 @@ TEST_CASE("what only later nodes read is computed with them", "[program]") {
   CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{1, 2}, {0, 3, 4}});
 }
 
-TEST_CASE("nodes that act on variables keep their order, and hold up nobody else", "[program]") {
+TEST_CASE("nodes that act on variables keep their order, and do not delay others", "[program]") {
   ProgramBuilder b;
   const Access x = argument(b, {8});
   const Access late = b.other({b.map(mul_map, {b.full_sum(x, false), x})}, full({8}, 2.0));
@@ -104,7 +104,7 @@ TEST_CASE("passes without elements are no groups", "[program]") {
   CHECK_FALSE(b.steps()[StepId(0)].fused);
 }
 
-TEST_CASE("a part whose last vector ends behind its memory is read through a view", "[program]") {
+TEST_CASE("a part whose last vector ends past its memory is read through a view", "[program]") {
   ProgramBuilder b;
   const Access x = argument(b, {32}), within = ProgramBuilder::part(x, 16, {16}),
                beyond = ProgramBuilder::part(x, 17, {15});
@@ -116,7 +116,7 @@ TEST_CASE("a part whose last vector ends behind its memory is read through a vie
   CHECK(passes.reading_of(*passes[NodeId(1)], beyond) == Reading::view);
 }
 
-TEST_CASE("memory that is free again goes to the value that fits best", "[program]") {
+TEST_CASE("freed memory is given to the value that fits best", "[program]") {
   constexpr std::int64_t large = 1024, small = 64;   // elements
   Plan plan{Program()};
   const auto value = [&](std::int64_t n, Life life) {

@@ -100,8 +100,7 @@ TEST_CASE("enumerators and numbers of the same bits make different programs", "[
   }
 }
 
-TEST_CASE("numbers that compare equal and differ in bits, and NaN, are numbers like others",
-          "[recorded][signature]") {
+TEST_CASE("signatures compare numbers by their bits, NaN included", "[recorded][signature]") {
   const auto f = [](const Tensor& x, auto n) { return x / n; };
   const Tensor x = tensor({1.0, -2.0, 0.0});
   const auto recorded = compile(f, {.max_programs = 100});
@@ -120,7 +119,7 @@ TEST_CASE("numbers that compare equal and differ in bits, and NaN, are numbers l
   CHECK(recorded.programs().size() == counted);
 }
 
-TEST_CASE("the structure of arguments makes a program", "[recorded][signature]") {
+TEST_CASE("each structure of arguments has its own program", "[recorded][signature]") {
   struct Telling {
     Tensor operator()(const Tensor& x) const { return x * 2; }
     Tensor operator()(const std::tuple<Tensor>& x) const { return std::get<0>(x) * 3; }
@@ -183,7 +182,7 @@ TEST_CASE("the structure of arguments makes a program", "[recorded][signature]")
   }
 }
 
-TEST_CASE("lists of numbers that lie elsewhere make different programs", "[recorded][signature]") {
+TEST_CASE("the same numbers in different positions make different programs", "[recorded][signature]") {
   using Numbers = std::vector<std::vector<double>>;
   const auto f = [](const Tensor& x, const Numbers& n) {
     Tensor y = x;
@@ -212,7 +211,7 @@ TEST_CASE("lists of numbers that lie elsewhere make different programs", "[recor
   }
 }
 
-TEST_CASE("the type of the result makes a program", "[recorded][signature]") {
+TEST_CASE("each type of the result has its own program", "[recorded][signature]") {
   struct Telling {
     Tensor operator()(const Tensor& x, int) const { return x * 2; }
     std::vector<Tensor> operator()(const Tensor& x, unsigned) const { return {x * 3, x}; }
@@ -236,7 +235,7 @@ TEST_CASE("the type of the result makes a program", "[recorded][signature]") {
   }
 }
 
-TEST_CASE("which tensors are the same makes a program", "[recorded][signature]") {
+TEST_CASE("each pattern of identical tensors has its own program", "[recorded][signature]") {
   const auto f = [](const Tensor& a, const Tensor& b, const std::vector<Tensor>& rest) {
     GradientTape tape({.persistent = true});
     tape.watch(a);   // whose gradient has all terms where one tensor is several arguments
@@ -257,7 +256,8 @@ TEST_CASE("which tensors are the same makes a program", "[recorded][signature]")
   CHECK(recorded.programs().size() == 14);   // the partitions of four into up to three
 }
 
-TEST_CASE("tensors of the same memory and other handles are different tensors", "[recorded][signature]") {
+TEST_CASE("tensors that share memory under different handles are different tensors",
+          "[recorded][signature]") {
   const auto f = [](const Tensor& a, const Tensor& b) {
     GradientTape tape;
     tape.watch(a);
@@ -288,7 +288,7 @@ TEST_CASE("an argument that f also captures is an argument in each call", "[reco
   }
 }
 
-TEST_CASE("which keys are the same makes a program, and not for ever", "[recorded][signature][keys]") {
+TEST_CASE("each pattern of identical keys has its own program", "[recorded][signature][keys]") {
   const auto f = [](Key a, Key b, Key c) { return normal(a) * 100 + normal(b) * 10 - normal(c); };
   const Key keys[3] = {{.seed = 1}, {.seed = 2}, {.seed = 1, .stream = 1}};
   for (int first = 0; first < 27; ++first) {   // what is recorded first
@@ -370,7 +370,7 @@ TEST_CASE("a key that is kept outside is a constant", "[recorded][signature][key
   }
 }
 
-TEST_CASE("a key that f keeps from call to call is the one of this call", "[recorded][signature][keys]") {
+TEST_CASE("a key that f keeps is the key of the current call", "[recorded][signature][keys]") {
   // What f stores during the recording is a key all the same: a later function may use it.
   Key kept;
   const auto f = [&](Key k) {

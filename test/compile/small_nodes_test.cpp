@@ -47,7 +47,7 @@ Many gradients(const Many& x, const std::function<Tensor(const Many&)>& f) {
 
 }   // namespace
 
-TEST_CASE("small products have the bits of large ones' kernel", "[recorded][replay][small]") {
+TEST_CASE("small products have the bits of the kernel for large ones", "[recorded][replay][small]") {
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::int64_t m : {1, 2, 4, 6, 7, 8, 9})
       for (const std::int64_t n : {1, 3, 8, 9})

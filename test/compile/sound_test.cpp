@@ -41,7 +41,7 @@ TEST_CASE("a replay leaves its arguments and variables as they are", "[compile]"
     }
 }
 
-TEST_CASE("views that begin together are read apart", "[compile]") {
+TEST_CASE("views with the same first element are read separately", "[compile]") {
   const auto check = [](auto f, const Shape& shape) {
     const auto replayed = compile(f);
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
@@ -74,7 +74,7 @@ TEST_CASE("types are part of the signature", "[compile]") {
   CHECK(g(std::tuple(tensor(1.0))).item() == 3);
 }
 
-TEST_CASE("keys that are equal once are not one key", "[compile]") {
+TEST_CASE("keys that were equal at the recording may differ later", "[compile]") {
   using random::Key;
   const auto difference = [](Key a, Key b) { return random::normal({2}, a) - random::normal({2}, b); };
   const auto f = compile(difference);
@@ -97,7 +97,7 @@ TEST_CASE("keys that are equal once are not one key", "[compile]") {
   CHECK(same_bits(h(Key{.seed = 2}), split({.seed = 2})));
 }
 
-TEST_CASE("a number of a key that is an argument may not be read", "[compile][errors]") {
+TEST_CASE("the numbers of a key argument cannot be read", "[compile][errors]") {
   using random::Key;
   const auto f =
       compile([](Key k) { return random::normal({2}, Key{.seed = k.seed + 1}); }, {.name = "draw"});
@@ -112,7 +112,7 @@ TEST_CASE("a number of a key that is an argument may not be read", "[compile][er
   CHECK(same_bits(whole(Key{.seed = 2}), random::normal({2}, Key{.seed = 2})));
 }
 
-TEST_CASE("tensors that are no arguments can be forbidden", "[compile][errors]") {
+TEST_CASE("reading tensors that are not arguments can be forbidden", "[compile][errors]") {
   const Tensor outside = tensor({1.0, 2.0});
   const Variable w(tensor({3.0, 4.0}));
   const auto f = compile([&](const Tensor& x) { return x * w + outside; },

@@ -168,7 +168,7 @@ TEST_CASE("a fault in a group's code is found, or changes no bit", "[program]") 
   CHECK(counts.found > 2000);
 }
 
-TEST_CASE("code that leaves its tables, or does not end, is found", "[program]") {
+TEST_CASE("code with indices outside its tables, or without an end, is found", "[program]") {
   using Kind = GroupInstruction::Kind;
   RandomProgram program(DType::f32, 40, 3, false);
   for (int k = 0; k < 14; ++k)
@@ -243,14 +243,14 @@ TEST_CASE("the verifier of programs names the node and the rule", "[program]") {
         p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}}),
         "compile: mul defines a value that is defined already");
   }
-  SECTION("a value that is not there") {
+  SECTION("a missing value") {
     CHECK_THROWS_WITH(
         p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(y), p.all_of(x)}, .out = {y}}),
         "compile: mul reads a value that is not defined");
   }
 }
 
-TEST_CASE("what comes from variables and steps must lie where it is held", "[program]") {
+TEST_CASE("values of variables and actions must have a home that holds them", "[program]") {
   const Variable w(linspace(-1, 2, 40));
   Program p;
   const ValueId x = p.add_argument({DType::f32, {40}}), read = p.promise({DType::f32, {40}}),
@@ -277,7 +277,7 @@ TEST_CASE("what comes from variables and steps must lie where it is held", "[pro
   CHECK(fault(y, Home::In::returned) != "");
 }
 
-TEST_CASE("what reads or changes variables runs in the order in which it was recorded", "[program]") {
+TEST_CASE("nodes that read or change variables run in recorded order", "[program]") {
   const Variable w(linspace(-1, 2, 40)), u(linspace(-1, 1, 40));
   const Spec spec{DType::f32, {40}};
   Program p;
@@ -305,7 +305,7 @@ TEST_CASE("what reads or changes variables runs in the order in which it was rec
     }
 }
 
-TEST_CASE("an action runs beside what may throw as it was recorded, and so does what must run", "[program]") {
+TEST_CASE("actions, nodes that may throw and nodes that must run keep their order", "[program]") {
   const Spec spec{DType::f32, {40}};
   Program p;
   const ValueId x = p.add_argument(spec);
@@ -334,7 +334,7 @@ TEST_CASE("an action runs beside what may throw as it was recorded, and so does 
   }
 }
 
-TEST_CASE("nodes of few elements of f32 and f64 are small ones", "[program]") {
+TEST_CASE("f32 and f64 nodes of few elements are small nodes", "[program]") {
   const auto is_small = [](DType t, std::int64_t n) {
     ProgramBuilder b;
     const Access x = b.argument(ones({n}, t));

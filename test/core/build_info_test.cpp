@@ -14,7 +14,7 @@ namespace build_info_test {
 using namespace tapedeck;
 using Catch::Matchers::Contains, Catch::Matchers::StartsWith;
 
-TEST_CASE("build_info tells what was built", "[build_info]") {
+TEST_CASE("build_info reports the build options", "[build_info]") {
   const BuildInfo info = build_info();
   CHECK(std::count(info.version.begin(), info.version.end(), '.') == 2);
 #if defined(__clang__)
@@ -26,7 +26,7 @@ TEST_CASE("build_info tells what was built", "[build_info]") {
 }
 
 // scripts/test --levels says which level it lets the loader take.
-TEST_CASE("build_info tells which level the loader took", "[build_info]") {
+TEST_CASE("build_info reports the level that the loader chose", "[build_info]") {
   const BuildInfo info = build_info();
   const char* const asked = std::getenv("TAPEDECK_LEVEL");
   if (asked) CHECK(info.instructions == (std::string_view(asked) == "none" ? "x86-64" : asked));
@@ -40,7 +40,7 @@ TEST_CASE("build_info tells which level the loader took", "[build_info]") {
     CHECK((info.instructions == "native" && info.vector_bytes >= 16));
 }
 
-TEST_CASE("build_info tells what it runs on", "[build_info]") {
+TEST_CASE("build_info reports the processor", "[build_info]") {
   const int before = openblas_get_num_threads();
   set_num_threads(3);
   openblas_set_num_threads(2);

@@ -71,7 +71,7 @@ static_assert(float16(1.5f) + float16(0.25f) == 1.75f && float16(2.0f) > bfloat1
 
 }   // namespace
 
-TEST_CASE("all f16 and bf16 have their values, and come back from f32 and f64", "[half]") {
+TEST_CASE("every f16 and bf16 converts to f32 and f64 and back exactly", "[half]") {
   for (const Format& format : kFormats) {
     INFO(name_of(format.dtype));
     const std::vector<std::uint16_t> bits = all_bits();
@@ -130,7 +130,7 @@ TEST_CASE("f32 rounds to the nearest f16 and bf16, ties to even", "[half]") {
   }
 }
 
-TEST_CASE("f32 bits all over the range round as f64 does it", "[half]") {
+TEST_CASE("f32 of the whole range are rounded as computed in f64", "[half]") {
   for (const Format& format : kFormats) {
     std::vector<float> x;
     std::vector<std::uint16_t> y;
@@ -203,7 +203,7 @@ TEST_CASE("casts to small integers wrap around, and saturate from floating point
 }
 
 // As NumPy 1.24 prints f16, but for "1.0" in the place of its "1."; bf16 by the same rule.
-TEST_CASE("halves print with the digits that tell them apart", "[half]") {
+TEST_CASE("halves print with enough digits to distinguish them", "[half]") {
   CHECK(to_string(tensor(0.1, DType::f16)) == "0.1 f16");
   CHECK(to_string(tensor(1.0 / 3, DType::f16)) == "0.3333 f16");
   CHECK(to_string(tensor(1.0 / 3, DType::bf16)) == "0.334 bf16");

@@ -26,7 +26,7 @@ struct Limit {
 
 }   // namespace
 
-TEST_CASE("a tensor beyond the limit of memory is not made", "[memory_limit]") {
+TEST_CASE("a tensor beyond the memory limit is not allocated", "[memory_limit]") {
   CHECK_FALSE(memory_limit().has_value());
   const std::int64_t before = live_bytes();
   {
@@ -53,7 +53,7 @@ TEST_CASE("a tensor beyond the limit of memory is not made", "[memory_limit]") {
   CHECK_FALSE(memory_limit().has_value());
 }
 
-TEST_CASE("a tensor that is refused lets no tensor of another thread be refused", "[memory_limit][threads]") {
+TEST_CASE("a refused tensor does not count against other threads", "[memory_limit][threads]") {
   const Limit limit(2 * kBytes);
   std::atomic<bool> done{false};
   std::thread other([&] {
@@ -73,7 +73,7 @@ TEST_CASE("a tensor that is refused lets no tensor of another thread be refused"
   CHECK(made == tries);
 }
 
-TEST_CASE("after a refusal by the limit the same ops succeed with more", "[memory_limit]") {
+TEST_CASE("ops that the limit refused succeed with a higher limit", "[memory_limit]") {
   const Variable w(ones({512, 512}));
   const auto gradient = [&] {
     GradientTape tape;

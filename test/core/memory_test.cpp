@@ -88,7 +88,7 @@ TEST_CASE("outputs that are dropped take their entries with them", "[memory]") {
   }
 }
 
-TEST_CASE("an entry stays while one of its outputs or a later op needs it", "[memory]") {
+TEST_CASE("an entry is kept while an output or a later op needs it", "[memory]") {
   const Tensor x = tensor(3.0);
   GradientTape tape;
   tape.watch(x);
@@ -142,7 +142,7 @@ TEST_CASE("a million recorded ops whose outputs are dropped run at constant memo
   CHECK(live_bytes() == base);
 }
 
-TEST_CASE("a running value keeps what leads to it, and no more", "[memory]") {
+TEST_CASE("a running value keeps only the entries that lead to it", "[memory]") {
   const Tensor x = tensor(0.999);
   GradientTape tape;
   tape.watch(x);
@@ -185,7 +185,7 @@ TEST_CASE("a chain of a million ops is freed by its tape", "[memory][long]") {
   CHECK(y.item() == 1);
 }
 
-TEST_CASE("moving a tensor that shares its memory into an op leaves the other one as it was", "[memory]") {
+TEST_CASE("moving a tensor into an op leaves tensors that share its memory unchanged", "[memory]") {
   const Tensor expected = ones(kLarge);
   SECTION("a reshape") {
     Tensor x = ones(kLarge);
@@ -200,7 +200,7 @@ TEST_CASE("moving a tensor that shares its memory into an op leaves the other on
     const Tensor y = exp(std::move(x));
     CHECK(sum(rows).item() == 128);
   }
-  SECTION("the part itself is moved") {
+  SECTION("the view itself is moved") {
     const Tensor x = ones(kLarge);
     const Tensor y = -slice(x, {1, 0}, {2, -1});
     CHECK(sum(x).item() == 4096);
@@ -234,7 +234,7 @@ TEST_CASE("gradients of several sources do not share memory that one of them may
   CHECK(da.dense().at({1, 1}) == 1);
 }
 
-TEST_CASE("the buffer cache keeps what its limit allows", "[memory]") {
+TEST_CASE("the buffer cache respects its limit", "[memory]") {
   release_buffers();
   CHECK(cached_bytes() == 0);
   set_buffer_cache_limit(1 << 20);
@@ -245,7 +245,7 @@ TEST_CASE("the buffer cache keeps what its limit allows", "[memory]") {
   set_buffer_cache_limit(std::int64_t{1} << 30);
 }
 
-TEST_CASE("a large buffer takes no more memory with the system's large pages", "[memory]") {
+TEST_CASE("huge pages do not enlarge a buffer", "[memory]") {
   if (kSanitized) return;   // they keep memory themselves
   release_buffers();
   const long before = resident_pages(), page = sysconf(_SC_PAGESIZE);

@@ -24,7 +24,7 @@ template <class T> void check(T object, const std::function<void(T&)>& use) {
 
 }   // namespace
 
-TEST_CASE("an object that was moved from says so", "[error]") {
+TEST_CASE("use of a moved-from object throws", "[error]") {
   const Variable w(ones({2}));
   check<Adam>(Adam(), [&](Adam& a) { a.minimize([&] { return sum(w * w); }); });
   check<Adam>(Adam(), [](Adam& a) { (void)a.state(); });

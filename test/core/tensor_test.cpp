@@ -81,7 +81,7 @@ TEST_CASE("factories", "[tensor]") {
   CHECK(eye(2, 3, DType::boolean).to_vector<int>() == std::vector<int>{1, 0, 0, 0, 1, 0});
 }
 
-TEST_CASE("readers convert, and check what they are asked for", "[tensor]") {
+TEST_CASE("readers convert, and check dtypes and sizes", "[tensor]") {
   const Tensor t = tensor({{1.5, 2.5}, {3.5, 4.5}});
   CHECK(t.at({1, 0}) == 3.5);
   CHECK(t.at({-1, -1}) == 4.5);
@@ -112,7 +112,7 @@ TEST_CASE("an undefined tensor throws wherever it is used", "[tensor]") {
   CHECK_FALSE(moved.defined());
 }
 
-TEST_CASE("every value has an id of its own, on every thread", "[tensor]") {
+TEST_CASE("every value has a unique id, across threads", "[tensor]") {
   const Tensor t = tensor({1.0, 2.0});
   const Tensor same = t;
   CHECK(same.id() == t.id());
@@ -176,7 +176,7 @@ TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
     }
 }
 
-TEST_CASE("numbers take the dtype beside them, or one that holds them", "[tensor]") {
+TEST_CASE("numbers take the dtype of the other operand, or one that can represent them", "[tensor]") {
   CHECK((ones({2}) * 2.0).dtype() == DType::f32);
   CHECK((2 * ones({2}, DType::f64)).dtype() == DType::f64);
   CHECK((ones({2}, DType::i32) * 2).dtype() == DType::i32);
@@ -344,7 +344,7 @@ TEST_CASE("braces around numbers of several types", "[tensor]") {
   CHECK_THROWS_AS(tensor({{{{{{{{{1}}}}}}}}}), ShapeError);   // rank 9
 }
 
-TEST_CASE("rows of more than 75 columns go on in the next line", "[tensor][print]") {
+TEST_CASE("rows of more than 75 columns wrap", "[tensor][print]") {
   CHECK(to_string(arange(25)) ==
         "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n 24] i64");
   CHECK(to_string(full({2, 9}, 1234567)) ==
@@ -354,7 +354,7 @@ TEST_CASE("rows of more than 75 columns go on in the next line", "[tensor][print
         "  1234567.0 1234567.0]]");
 }
 
-TEST_CASE("numbers have the decimals that they need", "[tensor][print]") {
+TEST_CASE("numbers print with as many decimals as they need", "[tensor][print]") {
   const auto f64 = [](std::initializer_list<double> v) { return to_string(tensor(v, DType::f64)); };
   CHECK(to_string(tensor({1.0 / 3, 2.0})) == "[0.33333334 2.00000000]");
   CHECK(f64({1.0 / 3, 2}) == "[0.33333333 2.00000000] f64");

@@ -76,7 +76,7 @@ void begin_with_a_cache(std::int64_t limit = std::int64_t{1} << 30) {
 
 }   // namespace
 
-TEST_CASE("threads that live together and end leave their blocks to all that follow", "[threads][memory]") {
+TEST_CASE("threads that end leave their blocks to later threads", "[threads][memory]") {
   if (!kMemoryIsReused) return;
   Blocks blocks;
   for (int round = 0; round < 500; ++round)
@@ -88,7 +88,7 @@ TEST_CASE("threads that live together and end leave their blocks to all that fol
   CHECK(blocks.size() < 3000);
 }
 
-TEST_CASE("replicas that run again and again take no more memory", "[threads][memory]") {
+TEST_CASE("repeated runs of replicas do not grow memory", "[threads][memory]") {
   if (!kMemoryIsReused) return;
   const auto run = [](int times) {
     for (int i = 0; i < times; ++i)
@@ -201,7 +201,7 @@ TEST_CASE("buffers that another thread frees are kept for those that make them",
   CHECK(cached_bytes() == 0);
 }
 
-TEST_CASE("epochs of a loader take no more memory, however many", "[threads][memory]") {
+TEST_CASE("memory does not grow with the number of epochs", "[threads][memory]") {
   if (!kMemoryIsReused) return;
   begin_with_a_cache();
   const DataLoader loader(Dataset({ones({1000, 100})}), {.batch = 100, .shuffle = true});
@@ -212,7 +212,7 @@ TEST_CASE("epochs of a loader take no more memory, however many", "[threads][mem
   release_buffers();
 }
 
-TEST_CASE("threads share an eighth of what one may cache", "[threads][memory]") {
+TEST_CASE("all threads together cache an eighth of one thread's limit", "[threads][memory]") {
   if (!kMemoryIsReused) return;
   begin_with_a_cache(8 * kMega);
   on_another_thread([] { return tensors_of(kMega / 4, 100); });

@@ -91,7 +91,7 @@ TEST_CASE("a tape per thread gives the bits of one thread", "[threads]") {
   CHECK(serial == parallel);
 }
 
-TEST_CASE("a tape sees its own thread only", "[threads]") {
+TEST_CASE("a tape records only its own thread", "[threads]") {
   const Tensor x = tensor(2.0);
   GradientTape tape;
   tape.watch(x);
@@ -164,7 +164,7 @@ TEST_CASE("many threads drop what one tape records", "[threads]") {
   CHECK(tape.gradient(y, x).dense().item() == 1001);
 }
 
-TEST_CASE("tensors outlive the thread that made them", "[threads]") {
+TEST_CASE("tensors outlive the thread that created them", "[threads]") {
   std::vector<Tensor> results(kThreads);
   on_threads([&](int i) { results[static_cast<std::size_t>(i)] = full({i % 2 ? 3 : 3000}, i) + 1; });
   for (int i = 0; i < kThreads; ++i)
@@ -226,7 +226,7 @@ TEST_CASE("ops that use several threads run on several threads at once", "[threa
   CHECK(wrong == 0);
 }
 
-TEST_CASE("what an op's threads throw is thrown by the op", "[threads][errors]") {
+TEST_CASE("exceptions on an op's threads are rethrown by the op", "[threads][errors]") {
   const Tensor x = ones({1000, 400});
   const auto refuse = [](auto t) {
     throw std::runtime_error("refused");
@@ -258,7 +258,7 @@ TEST_CASE("every piece of an op runs once, on any number of threads", "[threads]
   set_num_threads(1);
 }
 
-TEST_CASE("BLAS works on the calling thread, and the user's number of its threads stays", "[threads]") {
+TEST_CASE("BLAS works on the calling thread, and keeps the user's number of threads", "[threads]") {
   const random::Key key{7};
   const Shape shape{768, 768};
   const Tensor a = random::normal(shape, key.split(0), DType::f64),

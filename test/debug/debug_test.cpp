@@ -71,7 +71,7 @@ TEST_CASE("pictures of a persistent tape before and after its gradient are the s
   CHECK(to_dot(tape) == before);
 }
 
-TEST_CASE("a picture of a tape that is empty, or used up", "[debug]") {
+TEST_CASE("a picture of an empty or consumed tape", "[debug]") {
   const Tensor x = ones({2});
   GradientTape tape;
   CHECK_THAT(to_dot(tape), Contains("0 ops keep 0 B") && !Contains("op0"));
@@ -84,7 +84,7 @@ TEST_CASE("a picture of a tape that is empty, or used up", "[debug]") {
       "to_dot: this tape was already used; make it persistent, or ask before gradient is called");
 }
 
-TEST_CASE("ops are drawn in order of time, without those that nobody can reach", "[debug]") {
+TEST_CASE("ops are drawn in order of time, without unreachable ones", "[debug]") {
   const Tensor x = ones({2});
   GradientTape tape;
   tape.watch(x);
@@ -96,7 +96,7 @@ TEST_CASE("ops are drawn in order of time, without those that nobody can reach",
   CHECK_THAT(dot, Contains("op0 [label=\"exp") && Contains("op1 [label=\"log") && !Contains("tanh"));
 }
 
-TEST_CASE("several outputs and operations of one's own in a picture", "[debug]") {
+TEST_CASE("several outputs and user-defined operations in a picture", "[debug]") {
   const Tensor x = ones({2});
   GradientTape tape;
   tape.watch(x);
@@ -128,7 +128,7 @@ TEST_CASE("a tensor that several ops keep counts once", "[debug]") {
   CHECK(count(dot, "source0 -> ") == 4);
 }
 
-TEST_CASE("bytes have the largest unit of which there is a whole one", "[debug]") {
+TEST_CASE("sizes are printed in the largest unit that fits", "[debug]") {
   const auto kept = [](std::int64_t elements) {
     const Tensor x = zeros({elements});
     GradientTape tape;
@@ -182,7 +182,7 @@ TEST_CASE("a summary marks where f32 becomes f64", "[debug]") {
 )");
 }
 
-TEST_CASE("what is followed, and how often", "[debug]") {
+TEST_CASE("what tapes and accumulators follow, and how often", "[debug]") {
   const Tensor x = ones({2});
   CHECK_FALSE(is_followed(x));
   CHECK(order_followed(x) == 0);
@@ -362,7 +362,7 @@ TEST_CASE("anomaly mode keeps no more places than entries", "[debug][memory]") {
   CHECK(tape.size() == 0);
 }
 
-TEST_CASE("results are checked in a scope", "[debug]") {
+TEST_CASE("NumericsCheck checks results in its scope", "[debug]") {
   const Tensor x = tensor({1.0, 0.0});
   CHECK(log(x).defined());
   GradientTape tape;
@@ -379,7 +379,7 @@ TEST_CASE("results are checked in a scope", "[debug]") {
   CHECK(log(x).defined());
 }
 
-TEST_CASE("labels that look like logits", "[debug]") {
+TEST_CASE("labels that look like logits are reported", "[debug]") {
   const Tensor labels = tensor({{0.0, 1.0}, {0.25, 0.75}}), logits = tensor({{-0.5, 2.0}, {0.5, 1.5}});
   CHECK(sigmoid_cross_entropy(logits, labels).defined());
   const NumericsCheck check;
@@ -445,7 +445,7 @@ TEST_CASE("a profile", "[debug]") {
   CHECK(inside == 1);
 }
 
-TEST_CASE("the trace of a profile is JSON, whatever scopes are called", "[debug]") {
+TEST_CASE("the trace of a profile is valid JSON for any scope name", "[debug]") {
   Profile profile;
   {
     const Scope scope("bad \xff\"\n");
@@ -457,7 +457,7 @@ TEST_CASE("the trace of a profile is JSON, whatever scopes are called", "[debug]
   CHECK_THAT(trace, Contains("bad \xef\xbf\xbd\\\"\\n"));
 }
 
-TEST_CASE("a profile of operations of one's own", "[debug]") {
+TEST_CASE("a profile of user-defined operations", "[debug]") {
   const Tensor x = ones({64});
   const Profile profile;
   {

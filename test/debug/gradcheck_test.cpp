@@ -87,7 +87,7 @@ const std::vector<Tensor> point = {uniform({2, 3}, -1, 1)};
 
 }   // namespace
 
-TEST_CASE("gradcheck accepts what is right", "[gradcheck]") {
+TEST_CASE("gradcheck accepts correct derivatives", "[gradcheck]") {
   CHECK(check_vjp(function(kRight), point));
   CHECK(check_jvp(function(kRight), point));
   CHECK(check_gradients(function(kRight), point));
@@ -110,7 +110,7 @@ TEST_CASE("inputs may be held", "[gradcheck]") {
   CHECK(check_gradients(f, x, {.held = 0b01}));
 }
 
-TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
+TEST_CASE("check_op finds the faults of an op", "[gradcheck]") {
   const auto fault = [](const Op& op, const Sample& s, const OpCheckOptions& options = {}) {
     const OpAgreement a = check_op(op, {&s, 1}, options);
     CHECK(a.fault.empty() == static_cast<bool>(a));
@@ -245,7 +245,7 @@ TEST_CASE("gradcheck holds integers and bools as they are", "[gradcheck]") {
   CHECK(y.to_vector() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradcheck]") {
+TEST_CASE("gradcheck reports what it cannot check, and shows both numbers", "[gradcheck]") {
   const TensorFunction same = [](const std::vector<Tensor>& x) { return x[0]; };
   CHECK_THROWS_WITH(check_vjp(same, {arange(3)}), "gradcheck: no input is f32, f64, c64 or c128");
   CHECK_THROWS_AS(check_vjp(same, {arange(3)}), DTypeError);

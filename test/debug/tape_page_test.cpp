@@ -37,7 +37,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }   // namespace
 
-TEST_CASE("a page has the ops of a tape, and what the summary says of them", "[debug][tape_page]") {
+TEST_CASE("a page shows the ops of a tape, and their summary", "[debug][tape_page]") {
   const Variable w(ones({4, 2}), {.name = "w"});
   const Tensor x = ones({3, 4}), constant = ones({2});
   GradientTape tape;
@@ -102,7 +102,7 @@ TEST_CASE("names in a page end neither its script nor its data", "[debug][tape_p
   CHECK(count(page.text, "<") == count(empty.text, "<"));
 }
 
-TEST_CASE("a page has call stacks where AnomalyMode saw the ops", "[debug][tape_page]") {
+TEST_CASE("a page shows call stacks of ops recorded under AnomalyMode", "[debug][tape_page]") {
   const Tensor x = ones({2});
   GradientTape tape;
   tape.watch(x);
@@ -191,7 +191,7 @@ TEST_CASE("pages of nested tapes have the rules of their own passes", "[debug][t
     CHECK(op["backward"] > 0);
 }
 
-TEST_CASE("the page of an operation of one's own has its event's time", "[debug][tape_page]") {
+TEST_CASE("a page shows the time of a user-defined operation", "[debug][tape_page]") {
   const Tensor x = ones({1 << 16});
   const Profile profile;
   GradientTape tape;
@@ -211,7 +211,7 @@ TEST_CASE("the page of an operation of one's own has its event's time", "[debug]
   CHECK(ops[0]["forward"].get<double>() == Approx(seconds).margin(1e-12));
 }
 
-TEST_CASE("a tape that is used up has no page, and the file stays", "[debug][tape_page]") {
+TEST_CASE("a consumed tape has no page, and the file is unchanged", "[debug][tape_page]") {
   const TemporaryFolder folder;
   const std::string path = folder / "tape.html";
   const Tensor x = ones({2});
@@ -228,7 +228,7 @@ TEST_CASE("a tape that is used up has no page, and the file stays", "[debug][tap
   CHECK(read_page(path).data["ops"].empty());
 }
 
-TEST_CASE("paths that write_html cannot write", "[debug][tape_page]") {
+TEST_CASE("write_html reports paths that it cannot write", "[debug][tape_page]") {
   const TemporaryFolder folder;
   const GradientTape tape;
   const std::string missing = folder / "no/tape.html";

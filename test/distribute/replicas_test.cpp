@@ -108,7 +108,7 @@ TEST_CASE("replicas give the same bits on any number of threads", "[threads]") {
     CHECK(train(Replicas(kCount, {.threads = threads})) == all);
 }
 
-TEST_CASE("replicas of a mean loss train as one of the whole batch", "[threads]") {
+TEST_CASE("replicas with a mean loss train like one replica with the whole batch", "[threads]") {
   const Trained one = train(Replicas(1));
   for (const int count : {2, 4, 8}) {
     const Trained many = train(Replicas(count));
@@ -184,7 +184,7 @@ TEST_CASE("fit: replicas stop early at the same epoch", "[threads][fit]") {
   CHECK(reports[0].steps == reports[1].steps);
 }
 
-TEST_CASE("fit: replicas refuse what one of them would do alone", "[threads][fit][errors]") {
+TEST_CASE("fit: replicas reject options that only one of them would act on", "[threads][fit][errors]") {
   const Line line;
   GradientDescent descent({.learning_rate = 0.1});
   const auto refused = [&](const nn::FitOptions& options) {
@@ -199,7 +199,7 @@ TEST_CASE("fit: replicas refuse what one of them would do alone", "[threads][fit
   CHECK(descent.iterations() == 0);
 }
 
-TEST_CASE("as many replicas run at once as there are threads", "[threads]") {
+TEST_CASE("the number of threads limits how many replicas run at once", "[threads]") {
   const Variable v(tensor(1.0));
   for (const int threads : {1, 2}) {
     GradientDescent descent({.learning_rate = 0.1});
@@ -279,7 +279,7 @@ TEST_CASE("replicas sum all dtypes but bool", "[threads]") {
 }
 
 TEST_CASE(
-    "sparse gradients of replicas are joined, dense beside sparse ones are added, and none counts as zero",
+    "gradients of replicas: sparse ones are joined, dense and sparse ones are added, and none counts as zero",
     "[threads]") {
   const Variable sparse(zeros({5, 2}, DType::f64), {.name = "sparse"}), mixed(zeros({3}, DType::f64)),
       rare(zeros({2}, DType::f64)), listed(zeros({}, DType::f64));
@@ -342,7 +342,7 @@ TEST_CASE("constraints, schedules and global_step of replicas run once a step", 
   CHECK(v.value().item() == 0);
 }
 
-TEST_CASE("losses of replicas are scaled for a mean alone", "[threads]") {
+TEST_CASE("losses of replicas are scaled only for a mean", "[threads]") {
   const Variable v(tensor(3.0));
   for (const auto& [count, reduction, gradient] : {std::tuple{1, LossReduction::mean, 6.0},
                                                    {4, LossReduction::mean, 1.5},
@@ -377,7 +377,7 @@ TEST_CASE("losses of replicas are scaled for a mean alone", "[threads]") {
   CHECK_FALSE(is_loss_scaled());
 }
 
-TEST_CASE("a replica has variables of its own with SkipAggregation", "[threads]") {
+TEST_CASE("SkipAggregation gives each replica its own variables", "[threads]") {
   std::vector<double> ends(kCount);
   kFour.run([&](Replica r) {
     const Variable own(tensor(1.0));
@@ -400,7 +400,7 @@ TEST_CASE("a replica has variables of its own with SkipAggregation", "[threads]"
   CHECK(copy.value().item() == 1 - 8);
 }
 
-TEST_CASE("a network that a replica makes for itself is not trained by all", "[threads]") {
+TEST_CASE("a network that only one replica creates is not trained by all", "[threads]") {
   GradientDescent descent({.learning_rate = 1.0});
   const auto train = [&](int count) {
     Replicas(count).run([&](Replica r) {
@@ -444,7 +444,7 @@ TEST_CASE("tapes of the calling thread and persistent tapes of replicas do not s
   CHECK(outer.gradient(before, v).dense().item() == 4);
 }
 
-TEST_CASE("what a replica throws ends the others and is thrown by run", "[threads]") {
+TEST_CASE("an exception of a replica ends the others and is rethrown by run", "[threads]") {
   for (const int threads : {0, 1, 2}) {
     const Replicas replicas(kCount, {.threads = threads});
     const Variable v(tensor(1.0));
@@ -483,7 +483,7 @@ TEST_CASE("what a replica throws ends the others and is thrown by run", "[thread
                   int);
 }
 
-TEST_CASE("what a step throws is thrown on every replica", "[threads]") {
+TEST_CASE("an exception of a step is thrown on every replica", "[threads]") {
   const Variable v(tensor(1.0), {.constraint = [](const Tensor& x) -> Tensor {
                      if (x.item() < 0) throw std::runtime_error("below zero");
                      return x;
@@ -561,7 +561,7 @@ TEST_CASE("errors of replicas name the replica and the variable", "[threads]") {
   CHECK(descent.iterations() == 0);
 }
 
-TEST_CASE("replicas do not nest", "[threads]") {
+TEST_CASE("replicas cannot be nested", "[threads]") {
   CHECK(message_of<GradientError>([] { kFour.run([](Replica) { Replicas(2).run([](Replica) {}); }); }) ==
         "run: replicas are already running on this thread, and cannot be nested");
   const Variable v(tensor(1.0));
@@ -573,7 +573,7 @@ TEST_CASE("replicas do not nest", "[threads]") {
         }) == "run: replicas are already running on this thread, and cannot be nested");
 }
 
-TEST_CASE("replicas refuse odd options", "[threads]") {
+TEST_CASE("replicas reject invalid options", "[threads]") {
   CHECK(message_of<ArgumentError>([] { Replicas(0); }) == "replicas: 0 replicas; use 1 or more");
   CHECK(message_of<ArgumentError>([] { Replicas(2, {.threads = -1}); }) ==
         "replicas: -1 threads; use 1 or more, or 0 for one per replica");
@@ -665,7 +665,7 @@ TEST_CASE("replicas train by every rule, with parts of different sizes", "[threa
   }
 }
 
-TEST_CASE("replicas leave out a step whose gradients are infinite on one of them", "[threads]") {
+TEST_CASE("replicas skip a step whose gradients are infinite on one of them", "[threads]") {
   for (const int threads : {1, 3}) {
     const Variable v(tensor(1.0f));
     GradientDescent descent({.learning_rate = 1.0});
@@ -699,7 +699,7 @@ TEST_CASE("replicas share one LossScale", "[threads]") {
   CHECK(v.value().item() == 1);
 }
 
-TEST_CASE("fit: each replica has keys of its own", "[threads][fit]") {
+TEST_CASE("fit: each replica has its own keys", "[threads][fit]") {
   const auto drawn = [](int count) {
     const Line line;
     GradientDescent descent({.learning_rate = 0.1});
@@ -735,7 +735,7 @@ TEST_CASE("fit: replicas share a LossScale", "[threads][fit]") {
   CHECK(scale.skipped() == 0);
 }
 
-TEST_CASE("replicas accumulate gradients, each in an accumulator of its own", "[threads]") {
+TEST_CASE("replicas accumulate gradients, each in its own accumulator", "[threads]") {
   const Tensor x = random::normal({16, 4}, {.seed = 1}, DType::f64), y = sum(x, {1}, {.keepdims = true});
   const auto loss = [](const Line& line, const Tensor& a, const Tensor& b) {
     return mean(square(matmul(a, astype(line.slope, DType::f64)) - b));
@@ -758,7 +758,7 @@ TEST_CASE("replicas accumulate gradients, each in an accumulator of its own", "[
           Approx(one.slope.value().to_vector()[static_cast<std::size_t>(i)]).epsilon(1e-6));
 }
 
-TEST_CASE("a replica may not change a variable that it shares", "[threads]") {
+TEST_CASE("a replica cannot change a shared variable", "[threads]") {
   const Variable shared(zeros({2}), {.name = "w"}), own[2] = {Variable(zeros({2})), Variable(zeros({2}))};
   const auto message = [&](const std::function<void()>& change) {
     return message_of([&] { Replicas(2).run([&](Replica) { change(); }); });

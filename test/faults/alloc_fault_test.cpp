@@ -539,7 +539,7 @@ TEST_CASE("out of memory in ops that use several threads", "[fault]") {
   set_num_threads(1);
 }
 
-TEST_CASE("out of memory where a tensor ends on another thread", "[fault]") {
+TEST_CASE("out of memory when a tensor is freed on another thread", "[fault]") {
   const std::int64_t bytes = live_bytes();
   {
     const Tensor x = some(kShape, 1);

@@ -188,7 +188,7 @@ TEST_CASE("a disk that fails leaves the old file", "[files]") {
   }
 }
 
-TEST_CASE("a file that another process moves before it is locked is made again", "[files]") {
+TEST_CASE("a file that another process moves before it is locked is created again", "[files]") {
   for (const Format& format : formats()) {
     const Case c{format};
     INFO(format.op);
@@ -201,7 +201,7 @@ TEST_CASE("a file that another process moves before it is locked is made again",
   }
 }
 
-TEST_CASE("calls that are interrupted or do less than asked for are made again", "[files]") {
+TEST_CASE("interrupted and partial system calls are repeated", "[files]") {
   for (const Format& format : formats()) {
     const Case c{format};
     for (const Fault kind : {Fault::interrupted, Fault::part}) {
@@ -295,7 +295,7 @@ TEST_CASE("a log has whole lines, whatever fails", "[files]") {
   }
 }
 
-TEST_CASE("a log that cannot be shortened stays as it is", "[files]") {
+TEST_CASE("a log that cannot be truncated is left unchanged", "[files]") {
   bool more = true;
   int calls = 0;
   for (; more; ++calls) {
@@ -319,7 +319,7 @@ TEST_CASE("a log that cannot be shortened stays as it is", "[files]") {
 }
 
 // A write that does a part, then fails: the next line does not continue it.
-TEST_CASE("a log goes on behind a line that was cut off", "[files]") {
+TEST_CASE("a log continues after a line that was cut off", "[files]") {
   const TemporaryFolder folder;
   const std::string path = folder / "log";
   std::signal(SIGXFSZ, SIG_IGN);

@@ -55,7 +55,7 @@ struct Run {
 
 }   // namespace
 
-TEST_CASE("a checkpoint brings everything back", "[checkpoint]") {
+TEST_CASE("a checkpoint restores everything", "[checkpoint]") {
   const TemporaryFolder folder;
   const std::string path = folder / "run.safetensors";
   Run first;
@@ -87,7 +87,7 @@ TEST_CASE("saving is not recorded, and restored variables are updated in place",
   CHECK(w.cell().value.raw() == memory);
 }
 
-TEST_CASE("what does not match is listed, and nothing changes", "[checkpoint][errors]") {
+TEST_CASE("mismatches are listed, and nothing changes", "[checkpoint][errors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "run.safetensors";
   Variable a(ones({2})), b(ones({3})), c(ones({4}));
@@ -113,7 +113,7 @@ TEST_CASE("what does not match is listed, and nothing changes", "[checkpoint][er
   CHECK(here.waiting().empty());
 }
 
-TEST_CASE("a restore that fails leaves everything as it was", "[checkpoint][errors]") {
+TEST_CASE("a failed restore changes nothing", "[checkpoint][errors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "run.safetensors";
   Run first;
@@ -154,7 +154,7 @@ TEST_CASE("a restore that fails leaves everything as it was", "[checkpoint][erro
   CHECK(thing.item() == 7);
 }
 
-TEST_CASE("what is added after a deferred restore gets its value then", "[checkpoint]") {
+TEST_CASE("an object added after a deferred restore gets its saved value", "[checkpoint]") {
   const TemporaryFolder folder;
   Variable v(tensor({1.0, 2.0})), u(tensor(5.0));
   Checkpoint one, two;
@@ -190,7 +190,7 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
   CHECK(late.value().item() == 0.5);
 }
 
-TEST_CASE("a list that is refused takes no pending value", "[checkpoint]") {
+TEST_CASE("a rejected list leaves pending values unassigned", "[checkpoint]") {
   const TemporaryFolder folder;
   const Variable a(tensor({1.0, 2.0})), b(tensor(3.0));
   Checkpoint saved, later;
@@ -210,7 +210,7 @@ TEST_CASE("a list that is refused takes no pending value", "[checkpoint]") {
   CHECK(right.value().item() == 3);
 }
 
-TEST_CASE("an object below another one has its own parts", "[checkpoint]") {
+TEST_CASE("an object nested in another one has its own parts", "[checkpoint]") {
   const TemporaryFolder folder;
   const auto save = [&] {
     ExponentialMovingAverage averages(0.5);
@@ -236,7 +236,7 @@ TEST_CASE("an object below another one has its own parts", "[checkpoint]") {
   }
 }
 
-TEST_CASE("an object of another kind keeps nothing else from being restored", "[checkpoint]") {
+TEST_CASE("an object of another kind does not prevent restoring the rest", "[checkpoint]") {
   const TemporaryFolder folder;
   const Variable w(tensor({1.0, 2.0}), {.name = "w"});
   Adam adam({.learning_rate = 0.1});
@@ -286,7 +286,7 @@ struct Training {
 
 }   // namespace
 
-TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stopped",
+TEST_CASE("training continues from a checkpoint with the bits of an uninterrupted run",
           "[checkpoint][optimizer]") {
   const TemporaryFolder folder;
   for (const std::string_view rule : Optimizer::rules()) {
@@ -377,7 +377,8 @@ struct Averages {
 
 }   // namespace
 
-TEST_CASE("averages, loss scales and sums of gradients go on from a checkpoint bit by bit", "[checkpoint]") {
+TEST_CASE("averages, loss scales and sums of gradients continue from a checkpoint bit by bit",
+          "[checkpoint]") {
   const TemporaryFolder folder;
   constexpr std::int64_t kSteps = 9;
   Averages whole;
@@ -508,7 +509,7 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   CHECK(run.step == 77);
 }
 
-TEST_CASE("an object of a user's own has a state in a checkpoint", "[checkpoint]") {
+TEST_CASE("a user-defined object has a state in a checkpoint", "[checkpoint]") {
   struct Meter {
     double sum = 0;
     SavedState state() const { return {.scalars = {{"sum", sum}}}; }
@@ -526,7 +527,8 @@ TEST_CASE("an object of a user's own has a state in a checkpoint", "[checkpoint]
 }
 
 // Slots of a rule of tensors may have shapes of their own.
-TEST_CASE("slots unlike their variable are restored where the rule takes them", "[checkpoint][optimizer]") {
+TEST_CASE("slots whose spec is not the variable's are restored if the rule declares them so",
+          "[checkpoint][optimizer]") {
   static constexpr UpdateRule kRule = {
       .name = "with_mean",
       .slots = {{"mean", [](const Tensor&, const Hyperparameters&) { return zeros({}, DType::f64); }}},
@@ -657,7 +659,7 @@ TEST_CASE("cases: slots restored before there are variables and optimizers",
   });
 }
 
-TEST_CASE("names in a checkpoint are taken once", "[checkpoint][errors]") {
+TEST_CASE("names in a checkpoint are unique", "[checkpoint][errors]") {
   Checkpoint checkpoint;
   Variable v(tensor(1.0), {.name = "v"});
   std::int64_t n = 0;

@@ -65,7 +65,7 @@ TEST_CASE("a loader cuts a dataset into batches", "[data]") {
   }
 }
 
-TEST_CASE("an epoch is looped over once", "[data]") {
+TEST_CASE("an epoch can be looped over only once", "[data]") {
   const DataLoader loader(examples(3), {.batch = 2});
   Epoch epoch = loader.epoch(4);
   for (const Batch& b : epoch)
@@ -101,7 +101,7 @@ TEST_CASE("shuffled batches depend on key, epoch and number alone", "[data][thre
   CHECK(batches(2, 2, 3) != expected);
 }
 
-TEST_CASE("a transform makes batches with keys of their own", "[data][threads]") {
+TEST_CASE("a transform gets a different key for each batch", "[data][threads]") {
   const auto noise = [](std::int64_t prefetch, std::int64_t epoch, std::int64_t first = 0) {
     const DataLoader loader(
         examples(10),
@@ -123,7 +123,7 @@ TEST_CASE("a transform makes batches with keys of their own", "[data][threads]")
   CHECK(noise(2, 2, 1) == std::vector<double>(expected.begin() + 1, expected.end()));
 }
 
-TEST_CASE("what is thrown while a batch is made is thrown where it is asked for", "[data][threads]") {
+TEST_CASE("an exception while a batch is made is thrown where the batch is requested", "[data][threads]") {
   for (const std::int64_t prefetch : {0, 1, 8}) {
     const DataLoader loader(examples(10),
                             {.batch = 2, .prefetch = prefetch, .transform = [](Batch b, random::Key) {
@@ -155,7 +155,7 @@ TEST_CASE("batches are not recorded, and their memory is used again", "[data]") 
                              // and the order of the examples
 }
 
-TEST_CASE("a batch that is given back is freed before another one is made", "[data][threads]") {
+TEST_CASE("a batch that is released is freed before the next one is made", "[data][threads]") {
   constexpr int kBatches = 16;
   std::int64_t before = 0, most = 0;
   std::atomic<int> begun = 0;
@@ -179,7 +179,7 @@ TEST_CASE("a batch that is given back is freed before another one is made", "[da
   CHECK(most == 4 * 1024 * 4);
 }
 
-TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {
+TEST_CASE("loaders and datasets reject invalid arguments", "[data][errors]") {
   CHECK(message_of<ArgumentError>([] { Dataset({}); }) == "dataset: no tensors given");
   CHECK(message_of<ShapeError>([] { Dataset({tensor(1.0)}); }) ==
         "dataset: f32[] has no axis that counts examples");
@@ -416,7 +416,7 @@ TEST_CASE("training log: lines after a size are taken back", "[data]") {
   CHECK(text_of(path).empty());
 }
 
-TEST_CASE("training log: a log is the file that was opened, whatever its path has come to name", "[data]") {
+TEST_CASE("training log: a log stays in the file that was opened, even if its path changes", "[data]") {
   const TemporaryFolder folder;
   const std::string path = folder / "log.jsonl";
   TrainingLog log(path);

@@ -72,7 +72,7 @@ std::span<const Writer> writers() { return std::span(kWriters).first(std::size(k
 
 }   // namespace
 
-TEST_CASE("files are written through links, and nowhere but to regular files", "[files]") {
+TEST_CASE("files are written through links, and only to regular files", "[files]") {
   for (const Writer& w : writers()) {
     INFO(w.op);
     const TemporaryFolder folder;
@@ -102,7 +102,7 @@ TEST_CASE("files are written through links, and nowhere but to regular files", "
 }
 
 // As a file's owner and others had it. Under the usual mask, by which new files are readable by all.
-TEST_CASE("a file in the place of another has its mode and owner", "[files]") {
+TEST_CASE("a file that replaces another one has its mode and owner", "[files]") {
   const mode_t mask = ::umask(022);
   for (const Writer& w : writers()) {
     INFO(w.op);
@@ -136,7 +136,7 @@ TEST_CASE("a file in the place of another has its mode and owner", "[files]") {
 
 // What a killed process has left is read-only where the file is. Root may write everywhere, so that the
 // second time another user does it.
-TEST_CASE("a temporary file that nobody is writing is removed, whatever its mode", "[files]") {
+TEST_CASE("a stale temporary file is removed, whatever its mode", "[files]") {
   const mode_t mask = ::umask(022);
   for (const bool is_other_user : {false, true})
     for (const Writer& w : writers()) {
@@ -168,7 +168,7 @@ TEST_CASE("a temporary file that nobody is writing is removed, whatever its mode
   ::umask(mask);
 }
 
-TEST_CASE("what is no file stays where the temporary file would be", "[files][errors]") {
+TEST_CASE("anything but a file in place of the temporary file is left alone", "[files][errors]") {
   for (const Writer& w : writers()) {
     INFO(w.op);
     const TemporaryFolder folder;
@@ -192,7 +192,7 @@ TEST_CASE("what is no file stays where the temporary file would be", "[files][er
   }
 }
 
-TEST_CASE("whatever writes leaves devices, pipes and folders as they are, and says so", "[files][errors]") {
+TEST_CASE("writers reject devices, pipes and folders, and leave them unchanged", "[files][errors]") {
   std::vector<std::pair<std::string, std::function<void(const std::string&)>>> all;
   for (const Writer& w : writers())
     all.emplace_back(w.op, w.save);
@@ -225,7 +225,7 @@ TEST_CASE("whatever writes leaves devices, pipes and folders as they are, and sa
   }
 }
 
-TEST_CASE("what cannot be written leaves the file that there is", "[files][errors]") {
+TEST_CASE("a failed write leaves the existing file unchanged", "[files][errors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   write_text(path, "of another kind");
@@ -243,7 +243,7 @@ TEST_CASE("what cannot be written leaves the file that there is", "[files][error
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("what is no file is no checkpoint", "[files][checkpoint]") {
+TEST_CASE("only a regular file can be a checkpoint", "[files][checkpoint]") {
   const TemporaryFolder folder;
   const CheckpointFolder checkpoints(folder.path(), {.keep_last = 2});
   fs::create_directory(folder / "step-50.safetensors");
@@ -280,7 +280,7 @@ TEST_CASE("a path with a NUL byte is refused", "[files][errors]") {
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") {
+TEST_CASE("names with a NUL byte are rejected or kept whole", "[files][errors]") {
   const TemporaryFolder folder;
   const NamedTensors tensors = {{std::string("a\0b", 3), tensor(1.0)}};
   if (has_npz())
@@ -291,7 +291,7 @@ TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") 
   CHECK(load_safetensors(folder / "x").begin()->first == tensors.begin()->first);
 }
 
-TEST_CASE("what is printed where stderr is closed does not get into a log", "[files]") {
+TEST_CASE("output with stderr closed does not end up in a log", "[files]") {
   const TemporaryFolder folder;
   const std::string path = folder / "log";
   const int kept = ::dup(STDERR_FILENO);
@@ -307,7 +307,7 @@ TEST_CASE("what is printed where stderr is closed does not get into a log", "[fi
   CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "{\"step\":1}\n");
 }
 
-TEST_CASE("a log goes on behind its last line, and leaves what is no log as it is", "[files]") {
+TEST_CASE("a log continues after its last line, and leaves other files unchanged", "[files]") {
   const TemporaryFolder folder;
   const std::string path = folder / "log";
   const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
@@ -342,7 +342,7 @@ TEST_CASE("a log goes on behind its last line, and leaves what is no log as it i
   }
 }
 
-TEST_CASE("a log does not take a long line without an end for a broken one", "[files]") {
+TEST_CASE("a long line without an end is not mistaken for a broken one", "[files]") {
   const TemporaryFolder folder;
   const std::string path = folder / "model.json", text = "{\"w\":\"" + std::string(2 << 20, 'x') + "\"}";
   std::ofstream(path) << text;

@@ -254,7 +254,7 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
              Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
 }
 
-TEST_CASE("npz: an archive takes no more memory than allowed", "[npy][errors]") {
+TEST_CASE("npz: an archive needs no more memory than allowed", "[npy][errors]") {
   if (!has_npz()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "x.npz", prefix = "load_npz: " + path + ": ";
@@ -297,7 +297,7 @@ TEST_CASE("npz: ZIP64", "[npy]") {
     CHECK(back.size() == many.size());
     CHECK(same_bytes(back.at("69999"), x));
   }
-  SECTION("a member behind 4 GB") {
+  SECTION("a member beyond 4 GB") {
     constexpr std::uint64_t kHole = 5'000'000'000;
     save_npz(path, {{"a", tensor({1.0, 2.0})}, {"b", tensor({3, 4})}});
     const std::string whole = text_of(path);

@@ -86,7 +86,7 @@ NamedTensors one_of_each() {
 
 }   // namespace
 
-TEST_CASE("safetensors: every dtype comes back", "[safetensors]") {
+TEST_CASE("safetensors: every dtype survives a round trip", "[safetensors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "all.safetensors";
   const NamedTensors all = one_of_each();
@@ -139,7 +139,7 @@ TEST_CASE("a header is JSON, or an error", "[safetensors]") {
 
 // The published format: length, JSON, bytes; each tensor at a multiple of its element's size, no
 // gaps.
-TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]") {
+TEST_CASE("safetensors: files are as other libraries expect", "[safetensors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x.safetensors";
   save_safetensors(path, {{"b", tensor({1, 2}, DType::i8)},
@@ -177,7 +177,7 @@ TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]
   CHECK(load_safetensors(path).at("w").to_vector() == std::vector<double>{1, 2});
 }
 
-TEST_CASE("safetensors: every damaged bit is seen", "[safetensors]") {
+TEST_CASE("safetensors: every damaged bit is detected", "[safetensors]") {
   Loaded loaded;
   NamedTensors tensors = {{"w", tensor({1.0, 2.0})},
                           {"n", tensor({7, 8}, DType::i64)},
@@ -332,7 +332,7 @@ TEST_CASE("safetensors: notes of this library are checked", "[safetensors][error
         "tensor \"w\" has no checksum");
 }
 
-TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {
+TEST_CASE("safetensors: tensors and names that a file cannot have are rejected", "[safetensors][errors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x.safetensors";
   save_safetensors(path, {{"w", ones({2})}});

@@ -385,7 +385,7 @@ TEST_CASE("the table of states has every layer that keeps one", "[state]") {
   CHECK(names == all);
 }
 
-TEST_CASE("every state, of every dtype, goes on from a file with the same bits", "[checkpoint][state]") {
+TEST_CASE("every state, of every dtype, continues from a file with the same bits", "[checkpoint][state]") {
   const TemporaryFolder folder(memory_or_temporary());
   for (const Row& row : rows())
     for (const DType t : row.dtypes)
@@ -418,7 +418,7 @@ TEST_CASE("every state, of every dtype, goes on from a file with the same bits",
       }
 }
 
-TEST_CASE("a damaged file of any state changes nothing and says so", "[checkpoint][state]") {
+TEST_CASE("a damaged file of any state is an error and changes nothing", "[checkpoint][state]") {
   const TemporaryFolder folder(memory_or_temporary());
   const std::string path = folder / "damaged";
   for (const Row& row : rows()) {
@@ -445,7 +445,7 @@ TEST_CASE("a damaged file of any state changes nothing and says so", "[checkpoin
   }
 }
 
-TEST_CASE("an object does not take the state of one of another kind", "[checkpoint][state]") {
+TEST_CASE("an object rejects the state of another kind of object", "[checkpoint][state]") {
   const TemporaryFolder folder(memory_or_temporary());
   std::vector<Row> objects = rows();
   std::erase_if(objects, [](const Row& row) { return !row.has_kind; });
@@ -468,7 +468,7 @@ TEST_CASE("an object does not take the state of one of another kind", "[checkpoi
   }
 }
 
-TEST_CASE("what an object refuses in a file is an error of that file", "[checkpoint][state]") {
+TEST_CASE("a state that an object rejects is an error of the file", "[checkpoint][state]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   ExponentialMovingAverage plain(0.9), debiased(0.9, {.zero_debias = true});
@@ -489,7 +489,7 @@ TEST_CASE("what an object refuses in a file is an error of that file", "[checkpo
   CHECK_THAT(message_of<FileError>([&] { later.add("average", debiased); }), begins);
 }
 
-TEST_CASE("an object below one of another kind is restored", "[checkpoint][state]") {
+TEST_CASE("an object nested in one of another kind is restored", "[checkpoint][state]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   LossScale saved({.initial = 8}), other({.initial = 8}), scale;
@@ -507,7 +507,7 @@ TEST_CASE("an object below one of another kind is restored", "[checkpoint][state
   CHECK(scale.value() == 8);
 }
 
-TEST_CASE("which kind of object a file has is said, and may be left out", "[checkpoint][state][errors]") {
+TEST_CASE("the kind of an object is saved, and may be missing from a file", "[checkpoint][state][errors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   const auto make = [](auto optimizer) {

@@ -303,7 +303,7 @@ std::vector<Named> of_threads() {
 
 }   // namespace
 
-TEST_CASE("layers that come and go leave nothing", "[life]") {
+TEST_CASE("creating and destroying layers leaks nothing", "[life]") {
   for (const LayerSample& s : every_layer())
     check_flat(s.name, [&s, x = input_of(s)] {
       const nn::Layer layer = s.make({.seed = 1});
@@ -314,7 +314,7 @@ TEST_CASE("layers that come and go leave nothing", "[life]") {
     });
 }
 
-TEST_CASE("optimizers that come and go leave nothing", "[life]") {
+TEST_CASE("creating and destroying optimizers leaks nothing", "[life]") {
   for (const std::string_view rule : Optimizer::rules())
     check_flat(std::string(rule), [rule] {
       const Variable v(ones({4})), table(ones({5, 2}));
@@ -324,28 +324,28 @@ TEST_CASE("optimizers that come and go leave nothing", "[life]") {
     });
 }
 
-TEST_CASE("tapes, transformations and compiled functions that come and go leave nothing", "[life]") {
+TEST_CASE("creating and destroying tapes, transformations and compiled functions leaks nothing", "[life]") {
   for (const Named& n : transformations())
     check_flat(n.name, n.use);
 }
 
-TEST_CASE("what a training needs comes and goes and leaves nothing", "[life]") {
+TEST_CASE("creating and destroying the objects of a training leaks nothing", "[life]") {
   for (const Named& n : training_objects())
     check_flat(n.name, n.use, std::max(1, rounds() / 4));
 }
 
-TEST_CASE("files that come and go leave nothing in memory", "[life]") {
+TEST_CASE("reading and writing files leaks no memory", "[life]") {
   const TemporaryFolder folder;
   for (const Named& n : files(folder))
     check_flat(n.name, n.use, std::max(1, rounds() / 4));
 }
 
-TEST_CASE("threads that come and go leave nothing", "[life][threads]") {
+TEST_CASE("starting and ending threads leaks nothing", "[life][threads]") {
   for (const Named& n : of_threads())
     check_flat(n.name, n.use, rounds(), n.races);
 }
 
-TEST_CASE("rounds that keep something are found", "[life]") {
+TEST_CASE("rounds that leak are found", "[life]") {
   std::vector<std::unique_ptr<int>> blocks;
   CHECK(growth_of([&] { blocks.push_back(std::make_unique<int>(1)); }, 100).blocks > 0);
   std::vector<Tensor> tensors;

@@ -73,7 +73,7 @@ TEST_CASE("Newton's method and L-BFGS find the minimum of Rosenbrock's function"
   }
 }
 
-TEST_CASE("logistic regression takes Newton's method fewer than 15 iterations", "[minimizers]") {
+TEST_CASE("Newton's method solves logistic regression in fewer than 15 iterations", "[minimizers]") {
   const Regression loss;
   const std::vector<Tensor> start = {zeros({30}, DType::f64), tensor(0.0, DType::f64)};
   const Minimum m = minimize_newton(loss, start, {{.tolerance = 1e-10}});
@@ -88,7 +88,7 @@ TEST_CASE("logistic regression takes Newton's method fewer than 15 iterations", 
   CHECK(std::abs(l.value - kLeastLoss) < 1e-9);
 }
 
-TEST_CASE("minimizers keep dtypes and shapes, and leave a saddle and a flat start", "[minimizers]") {
+TEST_CASE("minimizers keep dtypes and shapes, and move away from a saddle and a flat start", "[minimizers]") {
   const auto f = [](const Tensor& a, const Tensor& b) {
     return sum(square(a - 3.0)) + astype(sum(square(b + 1.0)), DType::f32);
   };
@@ -125,7 +125,7 @@ TEST_CASE("Newton's method halves a step along which the value falls too little"
   CHECK(m.x[0].item() == Approx(0.5));
 }
 
-TEST_CASE("Newton's method does not go between two points of one value", "[minimizers]") {
+TEST_CASE("Newton's method does not alternate between two points of equal value", "[minimizers]") {
   const auto f = [](const Tensor& x) {
     return 5.0 * sum(log(1.0 + square(x)));
   };   // a step from 2 leads to -2
@@ -137,7 +137,7 @@ TEST_CASE("Newton's method does not go between two points of one value", "[minim
 }
 
 // The value is 1 up to rounding: some of the starts have a smaller one than the minimum.
-TEST_CASE("Newton's method goes on where rounding hides that the value falls", "[minimizers]") {
+TEST_CASE("Newton's method continues where rounding hides that the value decreases", "[minimizers]") {
   for (int i = 1; i <= 1000; ++i) {
     const Minimum m = minimize_newton([](const Tensor& x) { return sum(exp(x) - x); },
                                       tensor({1e-10 * i}, DType::f64), {{.tolerance = 1e-12}});
@@ -147,7 +147,7 @@ TEST_CASE("Newton's method goes on where rounding hides that the value falls", "
   }
 }
 
-TEST_CASE("a minimizer says where it stands, and stops when told to", "[minimizers]") {
+TEST_CASE("a minimizer reports its progress, and stops when told to", "[minimizers]") {
   std::vector<double> values;
   const auto progress = [&](const Minimum& m) {
     CHECK(m.iterations == static_cast<int>(values.size()) + 1);

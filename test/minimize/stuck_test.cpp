@@ -63,7 +63,7 @@ TEST_CASE("minimizers shorten steps that lead to NaN or infinity", "[minimizers]
 }
 
 // As a function of where() may have it.
-TEST_CASE("where x is not finite there is no minimum", "[minimizers]") {
+TEST_CASE("a point that is not finite is not a minimum", "[minimizers]") {
   for (const DType dtype : {DType::f32, DType::f64}) {
     const auto f = [](const Tensor& x) {   // no curvature: Newton's step has no end
       return sum(
@@ -77,7 +77,7 @@ TEST_CASE("where x is not finite there is no minimum", "[minimizers]") {
   }
 }
 
-TEST_CASE("one wrong gradient does not end in a wrong minimum", "[minimizers]") {
+TEST_CASE("one wrong gradient does not lead to a wrong minimum", "[minimizers]") {
   for (const double wrong : {1e20, -1e20, 1e200, std::numeric_limits<double>::infinity()})
     for (int when = 2; when < 8; ++when) {
       int calls = 0;
@@ -100,7 +100,7 @@ TEST_CASE("one wrong gradient does not end in a wrong minimum", "[minimizers]") 
     }
 }
 
-TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
+TEST_CASE("a minimizer that is stuck gives the reason", "[minimizers]") {
   SECTION("rounding") {
     const auto f = [](const Tensor& x) { return 1e8 + sum(square(x - 1.0)); };
     for (const Minimum& m : minima_of(f, tensor({3.0, -2.0}, DType::f64), {.tolerance = 1e-13})) {
@@ -152,7 +152,7 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
       CHECK(std::abs(m.x[0].item<double>()) < 1e-12);
     }
   }
-  SECTION("not finite beside x") {
+  SECTION("not finite near x") {
     const auto f = [](const Tensor& x) { return where(equal(x, 1.0), square(x), number(std::nan(""))); };
     for (const Minimum& m : minima_of(f, number(1.0))) {
       CHECK(m.reason == "no step lowers the value: near x the value or the gradient is not finite");
@@ -195,7 +195,7 @@ TEST_CASE("a minimizer that is stuck says why", "[minimizers]") {
 }
 
 // The least value is seen in a search that fails: each gradient is right, but the wave's ends are steep.
-TEST_CASE("a search that fails loses no lower value that it has seen", "[minimizers]") {
+TEST_CASE("a failed search keeps the lowest value found", "[minimizers]") {
   if (!has_lbfgs()) return;
   std::vector<double> values, reported;
   const auto f = [&](const Tensor& x) {
@@ -211,7 +211,7 @@ TEST_CASE("a search that fails loses no lower value that it has seen", "[minimiz
   CHECK(reported.size() == static_cast<std::size_t>(m.iterations));
 }
 
-TEST_CASE("an exception of the function leaves the start as it was", "[minimizers]") {
+TEST_CASE("an exception of the function leaves the start unchanged", "[minimizers]") {
   for (int by_lbfgs = 0; by_lbfgs < 1 + has_lbfgs(); ++by_lbfgs)
     for (int last = 1; last < 12; ++last) {
       const Variable w(tensor({-1.2, 1.0}, DType::f64));

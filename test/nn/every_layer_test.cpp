@@ -96,7 +96,7 @@ TEST_CASE("every layer of the headers is in the table", "[nn]") {
   CHECK(listed == layers_of_headers());
 }
 
-TEST_CASE("the defaults of every layer are good for five epochs", "[nn]") {
+TEST_CASE("with its defaults every layer learns in five epochs", "[nn]") {
   for (const LayerSample& s : every_layer()) {
     const auto [training, validation] = accuracies(s);
     CAPTURE(s.name, training, validation);
@@ -105,7 +105,7 @@ TEST_CASE("the defaults of every layer are good for five epochs", "[nn]") {
   }
 }
 
-TEST_CASE("five epochs tell a default that is for long trainings", "[nn]") {
+TEST_CASE("five epochs reveal a default that suits only long trainings", "[nn]") {
   const auto slow = [](random::Key) { return nn::BatchNorm(6, {.momentum = 0.99}); };
   const auto [training, validation] = accuracies({.name = "slow", .make = slow, .example = {6}});
   CHECK(training > 0.8);

@@ -257,7 +257,7 @@ TEST_CASE("fit: early stopping", "[fit]") {
   }
 }
 
-TEST_CASE("fit: the monitor says what is best", "[fit]") {
+TEST_CASE("fit: the monitor decides which epoch is best", "[fit]") {
   const auto best_of = [](const std::string& monitor, std::optional<bool> larger) {
     const Climber network;
     GradientDescent descent({.learning_rate = 0.1});
@@ -321,7 +321,7 @@ TEST_CASE("fit: callbacks see and stop a training", "[fit]") {
   CHECK(report.steps == 5);
 }
 
-TEST_CASE("fit: what throws leaves the last complete step", "[fit][errors]") {
+TEST_CASE("fit: an exception leaves the last complete step", "[fit][errors]") {
   struct Stop {};
   const Dataset data = data_of(40);
   for (const int at : {0, 3, 7}) {
@@ -435,7 +435,7 @@ TEST_CASE("fit: a training that is interrupted at any step gives the same bits",
   }
 }
 
-TEST_CASE("fit: a training that is killed again and again gives the same bits", "[fit][checkpoint]") {
+TEST_CASE("fit: a training that is killed repeatedly gives the same bits", "[fit][checkpoint]") {
   const TemporaryFolder whole, folder;
   const Outcome expected = Attempt{whole.path(), 2}.run();
   for (const std::int64_t k : {3, 4, 7, 9, 14}) {
@@ -472,7 +472,7 @@ TEST_CASE("fit: an end of an epoch that throws is repeated", "[fit][checkpoint]"
   CHECK(last.resumed_at == 15);
 }
 
-TEST_CASE("fit: a complete training is not trained again, and may go on", "[fit][checkpoint]") {
+TEST_CASE("fit: a complete training is not repeated, and can be extended", "[fit][checkpoint]") {
   const TemporaryFolder folder, whole;
   Attempt attempt = {folder.path()};
   const Outcome first = attempt.run();
@@ -487,7 +487,7 @@ TEST_CASE("fit: a complete training is not trained again, and may go on", "[fit]
   CHECK(attempt.run() == longer.run());
 }
 
-TEST_CASE("fit: what a folder of checkpoints has", "[fit][checkpoint]") {
+TEST_CASE("fit: the contents of a folder of checkpoints", "[fit][checkpoint]") {
   const TemporaryFolder folder;
   const Climber network;
   GradientDescent descent({.learning_rate = 0.1});
@@ -512,7 +512,7 @@ TEST_CASE("fit: what a folder of checkpoints has", "[fit][checkpoint]") {
   CHECK(again.place.value().item() == network.place.value().item());
 }
 
-TEST_CASE("fit: early stopping goes on counting, and knows the best epoch", "[fit][checkpoint]") {
+TEST_CASE("fit: early stopping resumes its count and its best epoch", "[fit][checkpoint]") {
   for (std::int64_t interrupted = 0; interrupted < 6; ++interrupted) {
     const TemporaryFolder folder;
     const auto train = [&](const Climber& network, std::int64_t killed_at) {
@@ -561,8 +561,7 @@ TEST_CASE("fit: checkpoints of another training are refused", "[fit][checkpoint]
       "it out, or use another folder");
 }
 
-TEST_CASE("fit: a checkpoint with a state that no training has changes nothing",
-          "[fit][checkpoint][errors]") {
+TEST_CASE("fit: a checkpoint with an impossible state changes nothing", "[fit][checkpoint][errors]") {
   const TemporaryFolder folder;
   const auto train = [&](const Network& network, std::int64_t epochs) {
     Adam adam;
@@ -734,7 +733,7 @@ TEST_CASE("evaluate: means over rows, without a tape", "[fit]") {
   CHECK(numbers[1].value == Approx(mean(abs(data.tensors()[1] - predictions)).item()));
 }
 
-TEST_CASE("fit does not save what it trains outside of the network", "[fit]") {
+TEST_CASE("fit does not save variables that it trains outside the network", "[fit]") {
   const TemporaryFolder folder;
   const nn::Dense network(3, 1, {.seed = 1});
   const Variable gain(ones({1}), {.name = "gain"});
@@ -773,7 +772,7 @@ TEST_CASE("fit: a loss of all pairs of rows is warned of once", "[fit]") {
             "broadcast with predictions f32[4,1]; reshape one of them"});
 }
 
-TEST_CASE("fit: trainings that are complete leave what others wrote to their log", "[fit][checkpoint]") {
+TEST_CASE("fit: a complete training leaves later lines of its log alone", "[fit][checkpoint]") {
   const TemporaryFolder folder;
   TrainingLog log(folder / "log.jsonl");
   const auto train = [&](const char* name, std::int64_t epochs) {
@@ -802,7 +801,7 @@ struct Twins {
 
 }   // namespace
 
-TEST_CASE("fit: variables of one name cannot be kept", "[fit][errors]") {
+TEST_CASE("fit: variables with the same name cannot be saved", "[fit][errors]") {
   const Twins twins;
   GradientDescent descent({.learning_rate = 0.01});
   CHECK_THAT(message_of<ArgumentError>([&] {

@@ -62,7 +62,7 @@ TEST_CASE("orthogonal kernels have orthonormal columns or rows") {
                     "identity: the shape [2,2,2] must have rank 2");
 }
 
-TEST_CASE("initializers refuse numbers that cannot be") {
+TEST_CASE("initializers reject invalid numbers") {
   CHECK_THROWS_WITH(init::uniform(1, 1), "uniform: low is 1, high 1; it has to be below");
   CHECK_THROWS_WITH(init::normal(INFINITY), "normal: inf and 0 are not both finite");
 }

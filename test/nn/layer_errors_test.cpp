@@ -105,7 +105,7 @@ struct Network {
 
 }   // namespace
 
-TEST_CASE("layers say what they take", "[layers]") {
+TEST_CASE("errors of layers name the expected input", "[layers]") {
   std::set<std::string> tried;
   for (const Wrong& of : wrongs()) {
     INFO(of.message);

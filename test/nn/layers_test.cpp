@@ -132,7 +132,7 @@ TEST_CASE("attention of halves with a mask of numbers is that of f32", "[layers]
   }
 }
 
-TEST_CASE("layers take a batch without examples", "[layers]") {
+TEST_CASE("layers accept an empty batch", "[layers]") {
   CHECK(nn::GroupNorm(2, 4)(zeros({0, 3, 4})).shape() == Shape{0, 3, 4});
   CHECK(nn::RMSNorm(4)(zeros({0, 4})).shape() == Shape{0, 4});
   CHECK(nn::BatchNorm(4)(zeros({0, 4})).shape() == Shape{0, 4});
@@ -265,7 +265,7 @@ double worst_of_finite(const Tensor& a, const Tensor& b) {
   return std::isfinite(sum(a).item()) ? worst(a, b) : INFINITY;
 }
 
-TEST_CASE("attention that is causal stays so beside a mask, and where heads share keys", "[attention]") {
+TEST_CASE("causal attention stays causal with a mask, and with shared keys", "[attention]") {
   const Tensor q = random::normal({2, 3, 4}, {.seed = 1}, DType::f64),
                k = random::normal({3, 4}, {.seed = 2}, DType::f64),
                v = random::normal({3, 2}, {.seed = 3}, DType::f64);
@@ -374,7 +374,7 @@ TEST_CASE("attention of several dtypes is that of the promoted ones", "[layers][
   }
 }
 
-TEST_CASE("layers refuse sizes that cannot be") {
+TEST_CASE("layers reject invalid sizes") {
   CHECK_THROWS_WITH(nn::Dense(0, 3, kKey), "dense: the kernel would be [0,3]; use sizes of 1 or more");
   CHECK_THROWS_WITH(nn::Gru(0, 3, kKey), "gru: the kernel would be [0,9]; use sizes of 1 or more");
   CHECK_THROWS_WITH(nn::Lstm(2, -1, kKey), "lstm: the kernel would be [2,-4]; use sizes of 1 or more");
@@ -403,7 +403,7 @@ TEST_CASE("ops with options and overloads are layers", "[nn]") {
   CHECK(net(x).to_vector() == gelu(relu(x)).to_vector());
 }
 
-TEST_CASE("what lies beyond the length of a sequence has no part in gradients", "[layers]") {
+TEST_CASE("elements beyond the length of a sequence do not affect gradients", "[layers]") {
   Tensor x = random::normal({2, 3, 2}, {.seed = 1});
   const Tensor beyond = tensor({{{0.0, 0.0}, {1.0, 1.0}, {1.0, 1.0}}, {{0.0, 0.0}, {0.0, 0.0}, {1.0, 1.0}}}),
                lengths = tensor({1, 2});
@@ -424,7 +424,7 @@ TEST_CASE("what lies beyond the length of a sequence has no part in gradients", 
                     Catch::Contains("lstm: lengths are f32[2]; use i32 or i64"));
 }
 
-TEST_CASE("layers are made of what is asked for", "[layers]") {
+TEST_CASE("layers have the requested dtype, and check their initializers", "[layers]") {
   const auto other = [](const Shape&, random::Key, DType dtype) { return zeros({1, 1}, dtype); };
   CHECK_THROWS_WITH(nn::Dense(2, 3, kKey, {.kernel = other}),
                     Catch::Contains("kernel: its initializer returned f32[1,1] instead of f32[2,3]"));

@@ -94,7 +94,7 @@ TEST_CASE("the tables of shapes have every public loss", "[losses]") {
   CHECK(names == listed);
 }
 
-TEST_CASE("losses refuse labels and predictions of two shapes", "[losses]") {
+TEST_CASE("losses reject labels and predictions of different shapes", "[losses]") {
   for (const LossOfTwo& loss : of_one_shape) {
     INFO(loss.name);
     const auto message = [&](const Shape& labels, const Shape& predictions) {
@@ -112,7 +112,7 @@ TEST_CASE("losses refuse labels and predictions of two shapes", "[losses]") {
   }
 }
 
-TEST_CASE("losses of classes refuse labels that do not fit the rows", "[losses]") {
+TEST_CASE("losses of classes reject labels that do not match the rows", "[losses]") {
   for (const LossOfTwo& loss : of_classes) {
     INFO(loss.name);
     const auto message = [&](const Shape& labels, const Shape& predictions) {
@@ -128,7 +128,7 @@ TEST_CASE("losses of classes refuse labels that do not fit the rows", "[losses]"
   }
 }
 
-TEST_CASE("a number is the label of all elements", "[losses]") {
+TEST_CASE("a single number is the label of all elements", "[losses]") {
   const Tensor x = tensor({{1.0, 3.0}, {0.0, -1.0}}, DType::f64);
   CHECK(mean_squared_error(1, x).to_vector() == std::vector<double>{2, 2.5});
   CHECK(mean_squared_error(x, 1.0).to_vector() == std::vector<double>{2, 2.5});

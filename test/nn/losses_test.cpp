@@ -239,7 +239,7 @@ TEST_CASE("losses are finite at the ends, with finite gradients", "[losses]") {
   }
 }
 
-TEST_CASE("losses keep what large and small numbers have to say", "[losses]") {
+TEST_CASE("losses stay accurate for large and small numbers", "[losses]") {
   // log cosh e is e² / 2 - e⁴ / 12 + …; of large errors |e| - log 2.
   CHECK(nn::log_cosh(f64({0}), f64({1e-6})).item() == Approx(5e-13).epsilon(1e-11));
   CHECK(nn::log_cosh(f64({0}), f64({-1e5})).item() == Approx(1e5 - std::log(2)).epsilon(1e-15));

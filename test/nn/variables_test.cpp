@@ -133,7 +133,7 @@ class Scaled {   // a wrapper of one's own
   nn::Layer layer_;
 };
 }   // namespace
-TEST_CASE("a member without a name takes the place of its class") {
+TEST_CASE("a member without a name is named by its class") {
   const nn::Dense dense(2, 2, kKey);
   const nn::Sequential net{Scaled(dense), nn::Residual{Scaled(dense)}, Scaled(nn::Sequential{dense})};
   const std::vector<NamedVariable> all = nn::variables(net);
@@ -147,14 +147,14 @@ TEST_CASE("a member without a name takes the place of its class") {
   CHECK(table.find("Residual") == table.npos);
 }
 
-TEST_CASE("the layers of one name for all ranks have names of their own") {
+TEST_CASE("layers that share a name across ranks have distinct names") {
   const nn::Sequential net{nn::Conv1d(2, 3, 2, kKey), nn::Conv1dTranspose(3, 2, 2, kKey)};
   const std::string table = nn::summary(net, zeros({4, 5, 2}));
   CHECK_THAT(table, Catch::Contains("Conv1d   ") && Catch::Contains("Conv1dTranspose"));
   CHECK(table.find("f32[4,4,3]") != table.npos);   // a layer that is found by its name
 }
 
-TEST_CASE("members that hold no variables are passed over") {
+TEST_CASE("members without variables are skipped") {
   struct Network {
     nn::Dense only{2, 1, {.seed = 1}};
     std::filesystem::path folder = "a/b";   // which is a list of paths
@@ -177,7 +177,7 @@ TEST_CASE("patterns choose variables") {
   CHECK(nn::element_count(nn::variables(net, "norm/*")) == 16);
 }
 
-TEST_CASE("what members share is listed once, and shared in a copy") {
+TEST_CASE("shared members are listed once, and shared in a copy") {
   struct Tied {
     nn::Dense a{2, 2, kKey}, b = a;
     nn::Sequential more{a, nn::Dense(2, 2, kKey)};
@@ -199,7 +199,7 @@ TEST_CASE("what members share is listed once, and shared in a copy") {
   CHECK_FALSE(nn::copy(norm).mean.trainable());
 }
 
-TEST_CASE("what pointers share is copied once, and never changed in the original") {
+TEST_CASE("pointees that are shared are copied once, and the original is unchanged") {
   struct Encoder {
     nn::Dense dense{2, 2, kKey};
   };
@@ -238,7 +238,7 @@ struct Base {
   template <class Visit> void for_each_member(const Visit& visit) { visit("dense", dense); }
 };
 }   // namespace
-TEST_CASE("a copy that could not have all of its members for itself is refused") {
+TEST_CASE("a network whose members cannot all be copied is rejected") {
   struct Network {
     nn::Dense first{2, 2, kKey};
     std::shared_ptr<Base> second = std::make_shared<Base>();
@@ -253,7 +253,7 @@ TEST_CASE("a copy that could not have all of its members for itself is refused")
     CHECK(after[i].variable == before[i].variable);
 }
 
-TEST_CASE("a network that points back to itself is refused, unless by a std::weak_ptr") {
+TEST_CASE("a network that points back to itself is rejected, unless by a std::weak_ptr") {
   struct Child;
   struct Parent {
     nn::Dense dense{2, 2, kKey};
@@ -346,14 +346,14 @@ struct WithConstants {
 
 }   // namespace
 
-TEST_CASE("members with letters of any language have their names", "[layers]") {
+TEST_CASE("member names may have letters of any language", "[layers]") {
   std::vector<std::string> names;
   for (const auto& [name, v] : nn::variables(Größen()))
     names.push_back(name);
   CHECK(names == std::vector<std::string>{"α", "β", "größe/kernel", "größe/bias"});
 }
 
-TEST_CASE("a network may have constants, and pointers that are", "[layers]") {
+TEST_CASE("a network may have constants and constant pointers", "[layers]") {
   std::vector<std::string> names;
   for (const auto& [name, v] : nn::variables(WithConstants()))
     names.push_back(name);

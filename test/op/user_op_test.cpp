@@ -142,7 +142,7 @@ TEST_CASE("an op is called with operands, tensors or a list", "[op]") {
   CHECK(kWeighted(Tensors{a, b}).to_vector() == std::vector<double>{11, 29});
 }
 
-TEST_CASE("a kernel that leaves an output without elements is found out", "[op]") {
+TEST_CASE("a kernel that leaves an output without elements is detected", "[op]") {
   constexpr static Op lazy = {
       .name = "lazy",
       .doc = "Nothing.",
@@ -155,7 +155,7 @@ TEST_CASE("a kernel that leaves an output without elements is found out", "[op]"
   CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
 }
 
-TEST_CASE("a rule cannot read elements that it has not asked for", "[op][errors]") {
+TEST_CASE("a rule cannot read elements that it has not declared", "[op][errors]") {
   static bool by_op;
   constexpr static Op pair = {
       .name = "pair",

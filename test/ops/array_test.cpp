@@ -239,7 +239,7 @@ TEST_CASE("the gradient of tile adds up all copies of an element", "[array]") {
     CHECK(dx.to_vector()[i] == Approx(sums[i]));
 }
 
-TEST_CASE("what only changes the shape shares memory", "[array]") {
+TEST_CASE("ops that only change the shape share memory", "[array]") {
   const Tensor x = random::uniform({1, 30, 1, 20}, {.seed = 1});
   const auto shares = [&](const Tensor& y) { return y.raw() == x.raw(); };
   CHECK(shares(reshape(x, {20, 30})));
@@ -293,7 +293,7 @@ TEST_CASE("broadcast_to repeats along every axis", "[array]") {
     }
 }
 
-TEST_CASE("reshape, expand_dims and squeeze change the shape alone", "[array]") {
+TEST_CASE("reshape, expand_dims and squeeze change only the shape", "[array]") {
   const Tensor x = counted({2, 3, 4}, DType::i64);
   CHECK(reshape(x, {-1}).shape() == Shape{24});
   CHECK(reshape(x, {4, -1, 2}).shape() == Shape{4, 3, 2});
@@ -312,14 +312,14 @@ TEST_CASE("reshape, expand_dims and squeeze change the shape alone", "[array]") 
   CHECK(squeeze(zeros({1, 1})).shape() == Shape{});
 }
 
-TEST_CASE("one_hot marks indices that are inside", "[array]") {
+TEST_CASE("one_hot marks the indices that are in range", "[array]") {
   const Tensor y = one_hot(tensor<std::int64_t>({2, -1, 0, 3}), 3, DType::i32);
   CHECK(y.spec() == Spec{DType::i32, {4, 3}});
   CHECK(y.to_vector<int>() == std::vector<int>{0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0});
   CHECK(one_hot(tensor(1), 2, DType::boolean).to_vector<int>() == std::vector<int>{0, 1});
 }
 
-TEST_CASE("identity passes slices on", "[array]") {
+TEST_CASE("identity passes slices through", "[array]") {
   const Tensor x = ones({5, 3});
   GradientTape tape;
   tape.watch(x);
@@ -359,7 +359,7 @@ TEST_CASE("astype has a result for every value", "[array]") {
         std::vector<std::int64_t>{300, -1, 200, 5, -2147483648});
 }
 
-TEST_CASE("what does not fit is named", "[array][errors]") {
+TEST_CASE("errors name the operand that does not fit", "[array][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(reshape(x, {4, 2}), "reshape: element counts differ: x is f32[2,3], shape is [4,2]");
   CHECK_THROWS_WITH(reshape(x, {-1, 4}),

@@ -93,7 +93,7 @@ TEST_CASE("a query without keys gets the mean of all values", "[attention]") {
   CHECK(worst(y[{0, 3}], v[{0, 0}]) < 1e-15);
 }
 
-TEST_CASE("what attention refuses", "[attention][errors]") {
+TEST_CASE("attention rejects invalid arguments", "[attention][errors]") {
   const Tensor q = zeros({2, 3, 4}), k = zeros({2, 5, 4}), v = zeros({2, 5, 6});
   CHECK_THROWS_WITH(
       dot_product_attention(q, k, zeros({2, 4, 6})),

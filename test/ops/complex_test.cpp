@@ -180,7 +180,7 @@ TEST_CASE("arithmetic, reductions and products of complex numbers", "[complex]")
               tensor(Z(static_cast<double>(n), -2.0 * static_cast<double>(n))), 1e-15));
 }
 
-TEST_CASE("complex numbers beside others", "[complex]") {
+TEST_CASE("complex numbers with real and integer operands", "[complex]") {
   CHECK((tensor(Z(1, 2)) + tensor(1.0f)).dtype() == DType::c128);
   CHECK((tensor(std::complex<float>(1, 2)) + tensor(1.0f)).dtype() == DType::c64);
   CHECK((tensor(std::complex<float>(1, 2)) * 2.5).dtype() == DType::c64);

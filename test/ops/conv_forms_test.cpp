@@ -224,7 +224,7 @@ TEST_CASE("transposed convolutions are the adjoints", "[conv]") {
   }
 }
 
-TEST_CASE("dilation2d takes the largest sum, and its gradient goes there", "[conv]") {
+TEST_CASE("dilation2d takes the largest sum, and its gradient flows to that element", "[conv]") {
   const Tensor x = samples::distinct({1, 4, 5, 2}), f = uniform({2, 3, 2}, -1, 1, 1);
   const Axis a[] = {Axis::valid(1, 1), Axis::same(4, 2), Axis::same(5, 3)};
   const std::vector<double> v = x.to_vector(), w = f.to_vector();
@@ -310,7 +310,7 @@ TEST_CASE("a number as padding pads both ends of a row, and nothing else", "[con
   CHECK_THROWS_AS(max_pool1d(row, {.window = 2, .padding = 2}), ArgumentError);
 }
 
-TEST_CASE("max_pool_with_argmax tells where the largest elements are", "[pool]") {
+TEST_CASE("max_pool_with_argmax returns the indices of the largest elements", "[pool]") {
   const Tensor x = samples::distinct({2, 5, 4, 3});
   const auto [y, position] = max_pool_with_argmax(x, {.window = {3, 2}, .strides = {1, 2}});
   CHECK(worst(y, max_pool2d(x, {.window = {3, 2}, .strides = {1, 2}})) == 0);
@@ -378,7 +378,7 @@ TEST_CASE("fractional pooling has windows of two extents that cover the image", 
   CHECK_THROWS_WITH(fractional_max_pool(x, {0.5, 1}, {5}), "fractional_max_pool: a ratio is 0.5; use 1..11");
 }
 
-TEST_CASE("what the forms of convolution and pooling refuse", "[conv][errors]") {
+TEST_CASE("the forms of convolution and pooling reject invalid arguments", "[conv][errors]") {
   const Tensor x = zeros({1, 4, 4, 4});
   CHECK_THROWS_WITH(
       conv2d(x, zeros({2, 2, 2, 3}), {.groups = 2}),

@@ -153,7 +153,7 @@ TEST_CASE("convolutions and their gradients agree with the definition", "[conv][
   }
 }
 
-TEST_CASE("convolutions of volumes in f32, by whichever way, are those in f64", "[conv]") {
+TEST_CASE("convolutions of volumes in f32 agree with f64, whatever the algorithm", "[conv]") {
   struct Volumes {
     Shape x, filters;
     Conv3dOptions options;
@@ -230,7 +230,7 @@ TEST_CASE("images may stand alone or behind several axes", "[conv]") {
         1e-14);
 }
 
-TEST_CASE("convolutions of nothing", "[conv]") {
+TEST_CASE("convolutions of empty tensors", "[conv]") {
   const Tensor f = ones({3, 3, 2, 4});
   CHECK(conv2d(zeros({0, 5, 5, 2}), f).shape() == Shape{0, 3, 3, 4});
   CHECK(conv2d(ones({1, 3, 3, 0}), zeros({3, 3, 0, 2})).to_vector() == std::vector<double>{0, 0});
@@ -428,7 +428,7 @@ TEST_CASE("cases: convolution and pooling", "[cases][conv]") {
   });
 }
 
-TEST_CASE("what convolution and pooling refuse", "[conv][errors]") {
+TEST_CASE("convolution and pooling reject invalid arguments", "[conv][errors]") {
   const Tensor x = zeros({2, 5, 4, 3}), f = zeros({3, 2, 3, 8});
   CHECK_THROWS_WITH(conv2d(zeros({2, 3, 5, 4}), f),
                     "conv2d: filters take 3 channels, x has 4 in its last axis; set .layout where channels "

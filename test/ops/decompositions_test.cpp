@@ -203,7 +203,7 @@ TEST_CASE("factorisations of many matrices give the same bits on any number of t
   set_num_threads(1);
 }
 
-TEST_CASE("factors of what is not finite are NaN", "[decompositions]") {
+TEST_CASE("factors of matrices that are not finite are NaN", "[decompositions]") {
   for (const auto& [bad, is_complex] : {std::pair(std::nan(""), false),
                                         {std::numeric_limits<double>::infinity(), false},
                                         {std::nan(""), true}}) {
@@ -223,7 +223,7 @@ TEST_CASE("factors of what is not finite are NaN", "[decompositions]") {
   }
 }
 
-TEST_CASE("eigenvalues that are equal take no part in the gradient of the vectors", "[decompositions]") {
+TEST_CASE("equal eigenvalues do not contribute to the gradient of the vectors", "[decompositions]") {
   const Tensor x = samples::f64({{2, 0, 0}, {0, 2, 0}, {0, 0, 5}});
   GradientTape tape;
   tape.watch(x);
@@ -270,7 +270,7 @@ TEST_CASE("least squares of any form and rank", "[decompositions]") {
   CHECK(worst(lstsq(dependent, b3, {.fast = false}), tensor(std::vector<double>{0.1, 0.2}, {2, 1})) < 1e-14);
 }
 
-TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
+TEST_CASE("factorisations reject invalid arguments", "[decompositions][errors]") {
   CHECK_THROWS_WITH(qr(ones({3})), "qr: takes tensors of rank 2 or more: x is f32[3]");
   CHECK_THROWS_WITH(svd(ones({3, 3}, DType::i64)),
                     "svd: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i64[3,3]");

@@ -149,7 +149,7 @@ TEST_CASE("normal numbers between bounds have their distribution", "[random]") {
 }
 
 // Sixty standard deviations from the mean, the normal density falls like exp(-60 x).
-TEST_CASE("normal numbers far from the mean are the ends of tails", "[random]") {
+TEST_CASE("truncated normal numbers far from the mean follow the tail", "[random]") {
   for (const double side : {1.0, -1.0}) {
     const Tensor x =
         side * random::parameterized_truncated_normal({kMany}, number(0), 1, side > 0 ? 60 : -kInf,
@@ -176,7 +176,7 @@ TEST_CASE("the number of threads makes no difference to distributions", "[random
   set_num_threads(1);
 }
 
-TEST_CASE("parameters broadcast to the shape, and each number has its own", "[random]") {
+TEST_CASE("parameters broadcast to the shape, one for each number", "[random]") {
   const Tensor alpha = tensor({{0.5}, {50.0}}, DType::f64);
   const Tensor x = random::gamma({3, 2, 4}, alpha, {.seed = 1});
   CHECK(x.shape() == Shape{3, 2, 4});
@@ -245,7 +245,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("parameters that a distribution does not have give NaN", "[random]") {
+TEST_CASE("invalid parameters of a distribution give NaN", "[random]") {
   const auto is_nan = [](const Tensor& x) { return std::isnan(x.item()); };
   for (const double bad : {-1.0, std::nan(""), kInf}) {
     CHECK(is_nan(random::gamma({}, bad, {})));
@@ -269,7 +269,7 @@ TEST_CASE("huge parameters take no longer", "[random]") {
   CHECK(random::gamma({}, number(1e18), {}).item() == Approx(1e18));
 }
 
-TEST_CASE("distributions refuse what does not fit", "[random][errors]") {
+TEST_CASE("distributions reject invalid arguments", "[random][errors]") {
   const Tensor x = ones({3});
   CHECK(message_of([&] { random::gamma({4}, x, {}); }) ==
         "gamma: alpha does not broadcast to shape: alpha is f32[3], shape is [4]");

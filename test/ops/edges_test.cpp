@@ -170,7 +170,7 @@ bool may_be_undefined(const Op& op, double a, double b) {
 
 }   // namespace
 
-TEST_CASE("the derivatives by a tape, in ops and by an accumulator are one", "[edges]") {
+TEST_CASE("derivatives by a tape, by recorded ops and by an accumulator agree", "[edges]") {
   for_all([](const Op& op, const Type& t, const auto& points, const Tensors& x, const Computed& r) {
     if (!has_derivative(op)) return;
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -187,7 +187,7 @@ TEST_CASE("the derivatives by a tape, in ops and by an accumulator are one", "[e
   });
 }
 
-TEST_CASE("a derivative is NaN only where the value or an input is", "[edges]") {
+TEST_CASE("a derivative is NaN only if the value or an input is", "[edges]") {
   for_all([](const Op& op, const Type& t, const auto& points, const Tensors& x, const Computed& r) {
     if (!has_derivative(op)) return;
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -222,7 +222,7 @@ TEST_CASE("one element has the bits of many", "[edges]") {
 }
 
 // The sign next to 0 tells that of f(±0) = 0.
-TEST_CASE("zeros have the sign of the numbers beside them", "[edges][sign_of_zero]") {
+TEST_CASE("zero results have the sign of their neighbours", "[edges][sign_of_zero]") {
   for (const Op* op : ops_of(1))
     for (const Type& t : kReal)
       for (const double sign : {1.0, -1.0})

@@ -79,7 +79,7 @@ std::vector<Tensor> operands(const std::string& equation) {
 
 }   // namespace
 
-TEST_CASE("einsum gives what its definition gives, and so do its derivatives", "[einsum]") {
+TEST_CASE("einsum and its derivatives agree with their definition", "[einsum]") {
   for (const char* equation : {"ab,bc->ac",
                                "ab,bc->ca",
                                "ba,bc->ac",
@@ -174,7 +174,7 @@ TEST_CASE("einsum without an arrow, with spaces, with dots", "[einsum]") {
                         {x({4, 1, 3}), x({2, 3}, 1)}));
 }
 
-TEST_CASE("einsum of nothing, of integers, and of two dtypes", "[einsum]") {
+TEST_CASE("einsum of empty tensors, of integers, and of two dtypes", "[einsum]") {
   CHECK(einsum("ij,jk->ik", {zeros({2, 0}), zeros({0, 3})}).to_vector() == std::vector<double>(6));
   CHECK(einsum("bij,bjk->bki", {zeros({0, 2, 3}), zeros({0, 3, 4})}).shape() == Shape{0, 4, 2});
   const Tensor a = tensor({{1, 2}, {3, 4}}, DType::i64), b = tensor({{5, 6}, {7, 8}}, DType::i64);
@@ -199,7 +199,7 @@ TEST_CASE("tensordot and outer", "[einsum]") {
       {a, b}));
 }
 
-TEST_CASE("what einsum refuses", "[einsum][errors]") {
+TEST_CASE("einsum rejects invalid arguments", "[einsum][errors]") {
   const Tensor a = zeros({2, 3}), b = zeros({4, 5});
   CHECK_THROWS_WITH(
       einsum("ij,jk->ik", {a, b}),

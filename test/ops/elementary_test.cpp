@@ -264,13 +264,15 @@ template <class T> void check_neighbours() {
 
 }   // namespace
 
-TEST_CASE("elementary functions of two numbers are right to a few units in the last place, at the ends too",
-          "[elementary]") {
+TEST_CASE(
+    "elementary functions of two numbers are right to a few units in the last place, also at the ends of "
+    "their ranges",
+    "[elementary]") {
   check_of_two<float>();
   check_of_two<double>();
 }
 
-TEST_CASE("what an element becomes does not depend on its place or its neighbours", "[elementary]") {
+TEST_CASE("the result for an element does not depend on its position or its neighbours", "[elementary]") {
   check_neighbours<float>();
   check_neighbours<double>();
 }

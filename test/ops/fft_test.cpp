@@ -93,7 +93,7 @@ TEST_CASE("a transform of one number is this number", "[fft]") {
   CHECK(irfft(tensor(Numbers{5}), {1}).to_vector() == std::vector<double>{5});
 }
 
-TEST_CASE("transforms of real numbers are the first half of those of complex ones, and go back", "[fft]") {
+TEST_CASE("transforms of real numbers are the first half of complex ones, and can be inverted", "[fft]") {
   for (const std::int64_t n : kLengths) {
     INFO("n " << n);
     const Tensor x = samples::uniform({n > 1000 ? 1 : 3, n}, -1, 1), single = astype(x, DType::f32),
@@ -173,14 +173,14 @@ TEST_CASE("gradients of transforms are those of their definition", "[fft]") {
   }
 }
 
-TEST_CASE("nothing to transform is nothing", "[fft]") {
+TEST_CASE("transforms of empty tensors are empty", "[fft]") {
   CHECK(fft(zeros({0, 3}, DType::c64)).shape() == Shape{0, 3});
   CHECK(fft3d(zeros({2, 0, 3, 4, 5}, DType::c64)).shape() == Shape{2, 0, 3, 4, 5});
   CHECK(rfft2d(zeros({0, 3, 4})).shape() == Shape{0, 3, 3});
   CHECK(irfft2d(zeros({0, 3, 4}, DType::c128)).shape() == Shape{0, 3, 6});
 }
 
-TEST_CASE("transforms refuse what they do not take", "[fft][errors]") {
+TEST_CASE("transforms reject invalid arguments", "[fft][errors]") {
   const Tensor z = zeros({3}, DType::c64), x = zeros({3});
   CHECK(message_of([&] { fft(x); }) == "fft: takes c64 or c128, use complex or astype: x is f32[3]");
   CHECK(message_of([&] { rfft(z); }) == "rfft: takes f32, f64, f16 or bf16, use astype: x is c64[3]");

@@ -163,7 +163,7 @@ struct HalfCase {
 
 }   // namespace
 
-TEST_CASE("every op of f32 takes f16 and bf16, and rounds once", "[op]") {
+TEST_CASE("every op of f32 accepts f16 and bf16, and rounds once", "[op]") {
   std::string refused;
   for (const ops::Family& family : ops::families())
     for (const Op* op : family.ops)
@@ -246,7 +246,7 @@ TEST_CASE("functions made of ops compute halves in f32, and round once", "[half]
 }
 
 // Of all numbers of a half type, in order.
-TEST_CASE("nextafter of halves goes to the next half", "[half]") {
+TEST_CASE("nextafter of halves returns the next half", "[half]") {
   const auto check = [](auto type, DType half) {
     using T = decltype(type);
     std::vector<double> all;
@@ -373,7 +373,7 @@ TEST_CASE("indices may be of any integer type", "[half]") {
 }
 
 // docs/reference/accuracy.md names these numbers.
-TEST_CASE("derivatives of halves that are computed from the output take the rounded one", "[half]") {
+TEST_CASE("derivatives of halves that read the output use the rounded one", "[half]") {
   const auto slope = [](double x, DType dtype) {
     return grad([](const Tensor& t) { return tanh(t); }, full({}, x, dtype)).dense().item();
   };
@@ -385,7 +385,7 @@ TEST_CASE("derivatives of halves that are computed from the output take the roun
   CHECK(grad(in_f32, full({}, 4.625, DType::f16)).dense().item() > 0);
 }
 
-TEST_CASE("random numbers are not drawn as halves", "[half]") {
+TEST_CASE("random numbers cannot be drawn as halves", "[half]") {
   CHECK(message_of<DTypeError>([] { random::normal({3}, {1}, DType::f16); }) ==
         "normal: makes f32 and f64, not f16");
 }

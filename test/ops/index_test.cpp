@@ -137,7 +137,7 @@ TEST_CASE("indices of no elements with huge extents", "[index]") {
   CHECK_THROWS_AS(gather_nd(zeros({2, 3}), zeros({0, n}, DType::i32)), ShapeError);
 }
 
-TEST_CASE("indices that do not fit are named", "[index][errors]") {
+TEST_CASE("errors name the index that does not fit", "[index][errors]") {
   const Tensor x = zeros({2, 3});
   constexpr std::int64_t far = std::int64_t{1} << 32;   // truncates to 0 in 32 bits
   CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({0, 1, 7})),

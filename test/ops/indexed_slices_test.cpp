@@ -175,7 +175,7 @@ TEST_CASE("rules that multiply by single numbers keep the rows", "[slices]") {
   }
 }
 
-TEST_CASE("an input that was broadcast gets its sum beside one that keeps the rows", "[slices]") {
+TEST_CASE("a broadcast input gets its sum, though the other input keeps the rows", "[slices]") {
   const Tensor x = counting({4, 2}), row = counting({2}), scale = tensor(3.0, DType::f64),
                at = tensor({3, 1, 3});
   GradientTape tape({.persistent = true});

@@ -170,7 +170,7 @@ TEST_CASE("a persistent tape records the gradient of a map as one op, with the b
   }
 }
 
-TEST_CASE("only what is asked for is differentiated further", "[map]") {
+TEST_CASE("only the requested gradients are differentiated further", "[map]") {
   const Tensors x = inputs_of(kShapes[1]);
   GradientTape outer;
   outer.watch(x[0]);
@@ -207,7 +207,7 @@ TEST_CASE("maps: Jacobians by rows and columns, few and many at once", "[map]") 
   }
 }
 
-TEST_CASE("maps: batch Jacobians, on tapes that go on recording as well", "[map]") {
+TEST_CASE("maps: batch Jacobians, also on tapes that keep recording", "[map]") {
   const auto of_rows = [](const ListFunction& f) {
     return [f](const Tensor& x) {
       const Tensors columns = unstack(x, 1);

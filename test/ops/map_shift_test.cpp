@@ -99,7 +99,7 @@ void check_like_ops(const Tensors& x, Offsets o, double tolerance) {
 
 }   // namespace
 
-TEST_CASE("a shifted operand stands where the elements before and behind are read", "[map]") {
+TEST_CASE("a shifted operand reads the elements before and after", "[map]") {
   const auto read = [](const Shifted& x) { return map([](auto t) { return 1 * t; }, x).to_vector(); };
   const Tensor x = f64({1, 2, 3});
   CHECK(read(shifted(x, 0)) == std::vector<double>{1, 2, 3});
@@ -202,7 +202,7 @@ TEST_CASE("shifted operands: many tensors, halves and numbers", "[map]") {
         std::vector<double>{1, 3});
 }
 
-TEST_CASE("a shifted operand is read as it was, whoever gives its memory away", "[map]") {
+TEST_CASE("a shifted operand is not overwritten by a result that takes its memory", "[map]") {
   const Tensor x = ones({100, 50}),
                y = map([](auto a, auto b) { return a + b; }, shifted(x + 1, 1, 5), x + 2);
   CHECK(worst(y[{{}, {1, 50}}], full({100, 49}, 5)) == 0);

@@ -277,7 +277,7 @@ TEST_CASE("map: rows of every length", "[map]") {
                    1e-13);
 }
 
-TEST_CASE("an element of a map has the same bits wherever it lies", "[map]") {
+TEST_CASE("an element of a map has the same bits at any position", "[map]") {
   const auto f = [](auto x) { return tanh(x) * sin(x) + pow(x, 2); };
   const Tensor x = astype(uniform({41}, -4, 4), DType::f32), y = map(f, x);
   for (std::int64_t i = 0; i < 41; ++i)
@@ -303,7 +303,7 @@ TEST_CASE("a map of several results", "[map]") {
   CHECK(alone[0].at({0}) == 1.5);
 }
 
-TEST_CASE("a result of a map that nobody uses leaves the gradient alone", "[map]") {
+TEST_CASE("an unused result of a map does not affect the gradient", "[map]") {
   const Tensor x = f64({0, 4});
   GradientTape tape;
   tape.watch(x);
@@ -311,7 +311,7 @@ TEST_CASE("a result of a map that nobody uses leaves the gradient alone", "[map]
   CHECK(tape.gradient(twice, x).dense().to_vector() == std::vector<double>{2, 2});
 }
 
-TEST_CASE("where() in a map chooses derivatives too, so what is not chosen may be infinite", "[map]") {
+TEST_CASE("where() in a map selects derivatives too, so the other branch may be infinite", "[map]") {
   const auto f = [](auto x) { return where(x > 0, sqrt(x), 0); };
   const Tensor x = f64({0, 4});
   GradientTape outer;
@@ -329,7 +329,7 @@ TEST_CASE("where() in a map chooses derivatives too, so what is not chosen may b
   CHECK(tape.gradient(map(f, x), x).dense().to_vector() == std::vector<double>{0, 0.25});
 }
 
-TEST_CASE("a map computes no more than is wanted, and zeros where nothing depends on an input", "[map]") {
+TEST_CASE("a map computes only requested gradients, and zeros for inputs without influence", "[map]") {
   const Tensor x = uniform({3, 20}, -1, 1), a = uniform({20}, 0.5, 2, 1), b = uniform({3, 1}, 0.5, 1, 2);
   const auto gradient = [&](const Tensors& sources) {
     GradientTape tape;
@@ -348,7 +348,7 @@ TEST_CASE("a map computes no more than is wanted, and zeros where nothing depend
   CHECK(same_bits(tape.gradient(y, b).dense(), zeros_like(b)));
 }
 
-TEST_CASE("functions of functions take ops by name, which map.h overloads", "[map]") {
+TEST_CASE("ops that map.h overloads can be passed by name", "[map]") {
   const Tensor x = samples::f64({-2, 3});
   CHECK(grad(tapedeck::abs, x).dense().to_vector() == std::vector<double>{-1, 1});
   CHECK(grad(tapedeck::abs, {x})[0].dense().to_vector() == std::vector<double>{-1, 1});
@@ -359,7 +359,7 @@ TEST_CASE("functions of functions take ops by name, which map.h overloads", "[ma
   CHECK(hessian_vector_product(tapedeck::square, tensor(3.0), tensor(2.0)).item() == 4);
 }
 
-TEST_CASE("a map takes eight tensors, numbers and variables", "[map]") {
+TEST_CASE("a map accepts eight operands: tensors, numbers and variables", "[map]") {
   const Tensors x = {f64(1.0), f64({1, 2}), reshape(f64({1, 3}), {2, 1}), f64(4.0), f64(5.0), f64({6, 7}),
                      f64(8.0), f64(9.0)};
   GradientTape tape;
@@ -428,7 +428,7 @@ TEST_CASE("map: dtypes and errors", "[map]") {
   CHECK(tape.recorded()[0].name == "damped");
 }
 
-TEST_CASE("a map writes over memory only where nobody else holds it", "[map]") {
+TEST_CASE("a map overwrites memory only if it has no other owner", "[map]") {
   const auto f = [](auto a, auto b) { return 2 * a + b; };
   const Tensor x = ones({100, 50}), kept = x + 1;
   Tensor given = kept;
@@ -496,7 +496,7 @@ TEST_CASE("K stacked cotangents and tangents of a map give the K results", "[map
   }
 }
 
-TEST_CASE("an input of a map without a tangent adds nothing, though its slope is infinite", "[map]") {
+TEST_CASE("an input of a map without a tangent adds nothing, even if its slope is infinite", "[map]") {
   const Tensor x = tensor({0.0, 4.0}), y = tensor({3.0, 5.0});
   const ForwardAccumulator along(y, ones_like(y));
   CHECK(along.jvp(map([](auto a, auto b) { return sqrt(a) * b; }, x, y)).to_vector<double>() ==

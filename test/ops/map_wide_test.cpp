@@ -128,7 +128,7 @@ TEST_CASE("a map of many tensors may loop", "[map]") {
 }
 
 TEST_CASE(
-    "what is not chosen or not used in a map of many tensors adds nothing, though its slope is infinite",
+    "unselected and unused values in a map of many tensors add nothing, even if their slope is infinite",
     "[map]") {
   const Tensor x = f64({0, 4});
   const auto of = [&](std::size_t k) {
@@ -146,8 +146,7 @@ TEST_CASE(
   CHECK(of(3) == std::vector<double>{0, 0});
 }
 
-TEST_CASE("wide maps give the same bits on any number of threads, and for elements anywhere",
-          "[map][threads]") {
+TEST_CASE("wide maps give the same bits on any number of threads, and at any position", "[map][threads]") {
   const Tensors x = sixteen({kSanitized ? 160 : 300, 211}, {211}, DType::f64);
   const Tensors one = values_and_gradients(with_map, x);
   set_num_threads(2);

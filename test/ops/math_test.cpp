@@ -49,7 +49,7 @@ TEST_CASE("floor and ceil", "[math]") {
   CHECK_THROWS_WITH(floor(tensor({1, 2})), "floor: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }
 
-TEST_CASE("clip gives its gradient to what it chose", "[math]") {
+TEST_CASE("the gradient of clip flows to the operand that it chose", "[math]") {
   const Tensor x = tensor(Values{-kInf, 0, 1, 2, 3, 4, kInf}), low = tensor(1.0, DType::f64),
                high = tensor(3.0, DType::f64);
   GradientTape tape({.persistent = true});
@@ -81,7 +81,7 @@ TEST_CASE("squared_difference of integers", "[math]") {
         std::vector<std::int32_t>{9, 1, 25});
 }
 
-TEST_CASE("sigmoid neither overflows nor loses what is small", "[math]") {
+TEST_CASE("sigmoid neither overflows nor loses small results", "[math]") {
   const Tensor x = tensor(Values{-kInf, -800, -740, 0, 800, kInf});
   const Values y = sigmoid(x).to_vector();
   CHECK(y[0] == 0);
@@ -92,7 +92,7 @@ TEST_CASE("sigmoid neither overflows nor loses what is small", "[math]") {
   CHECK(slope([](const Tensor& t) { return sigmoid(t); }, {-kInf, 0, kInf}) == Values{0, 0.25, 0});
 }
 
-TEST_CASE("logic takes bool tensors, and numbers as bool", "[math]") {
+TEST_CASE("logic accepts bool tensors, and numbers as bool", "[math]") {
   const Tensor a = tensor({{1, 0}, {0, 1}}, DType::boolean);
   CHECK(logical_and(a, true).to_vector() == a.to_vector());
   CHECK(logical_or(a, 2).to_vector() == Values(4, 1.0));

@@ -81,7 +81,7 @@ TEST_CASE("batches of matrices broadcast", "[matmul]") {
     }
 }
 
-TEST_CASE("products with nothing in them", "[matmul]") {
+TEST_CASE("products of empty matrices", "[matmul]") {
   CHECK(matmul(zeros({3, 0}), zeros({0, 2})).to_vector() == std::vector<double>(6, 0));
   CHECK(matmul(zeros({2, 3, 0}), zeros({0, 2})).to_vector() == std::vector<double>(12, 0));
   CHECK(matmul(zeros({0, 3}), zeros({3, 2})).shape() == Shape{0, 2});
@@ -98,7 +98,7 @@ TEST_CASE("matmul keeps NaN and promotes f32 with f64", "[matmul]") {
   CHECK(matmul(ones({2, 3}), ones({3, 2}, DType::f64)).spec() == Spec{DType::f64, {2, 2}});
 }
 
-TEST_CASE("matmul does not depend on the number of threads, and leaves BLAS's as it was", "[matmul]") {
+TEST_CASE("matmul does not depend on the number of threads, and keeps BLAS's number", "[matmul]") {
   const int before = num_threads(), blas = openblas_get_num_threads();
   openblas_set_num_threads(2);
   const int set = openblas_get_num_threads();   // 1 where the machine has one core
@@ -119,7 +119,7 @@ TEST_CASE("matmul does not depend on the number of threads, and leaves BLAS's as
   set_num_threads(before);
 }
 
-TEST_CASE("what matmul refuses", "[matmul][errors]") {
+TEST_CASE("matmul rejects invalid arguments", "[matmul][errors]") {
   CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({4, 5})),
                     "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
   CHECK_THROWS_WITH(matmul(zeros({3, 2}), zeros({2, 5}), {.transpose_a = true}),

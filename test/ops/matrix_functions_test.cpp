@@ -74,7 +74,7 @@ TEST_CASE("roots of matrices", "[matrix_functions]") {
   CHECK_THROWS_AS(matrix_square_root(stack({unit(2), zeros({2, 2}, DType::f64)})), ArgumentError);
 }
 
-TEST_CASE("band matrices do what dense ones do", "[matrix_functions]") {
+TEST_CASE("band matrices agree with dense ones", "[matrix_functions]") {
   const Tensor bands = samples::uniform({3, 6}, 1, 2), three = samples::uniform({3, 6}, -1, 1),
                b = samples::uniform({6, 2}, -1, 1);
   const Tensor lower = dense(rows(bands), {0, -1, -2}), upper = dense(rows(bands), {2, 1, 0});
@@ -89,7 +89,7 @@ TEST_CASE("band matrices do what dense ones do", "[matrix_functions]") {
   CHECK(worst(tridiagonal_solve(three, b), solve(a, b)) < 1e-12);
 }
 
-TEST_CASE("what a band does not hold is not read", "[matrix_functions]") {
+TEST_CASE("entries outside the band are not read", "[matrix_functions]") {
   const double nan = std::nan("");
   const Tensor three = samples::f64({{1, 1, nan}, {4, 4, 4}, {nan, 1, 1}}), b = ones({3, 1}, DType::f64);
   GradientTape tape({.persistent = true});
@@ -123,7 +123,7 @@ TEST_CASE("functions of many matrices give the same bits on any number of thread
   set_num_threads(1);
 }
 
-TEST_CASE("functions of what is not finite are NaN", "[matrix_functions]") {
+TEST_CASE("functions of matrices that are not finite are NaN", "[matrix_functions]") {
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     const Tensor x = samples::f64({{2, bad}, {1, 3}});
     for (const double e : matrix_exponential(x).to_vector())
@@ -145,7 +145,7 @@ TEST_CASE("band matrices of another dtype than the columns", "[matrix_functions]
   CHECK_THROWS_AS(banded_triangular_solve(bands, astype(b, DType::i32)), DTypeError);
 }
 
-TEST_CASE("what functions of matrices and band matrices refuse", "[matrix_functions][errors]") {
+TEST_CASE("functions of matrices and band matrices reject invalid arguments", "[matrix_functions][errors]") {
   const Tensor b = ones({3, 1});
   CHECK_THROWS_WITH(matrix_exponential(ones({2, 3})),
                     "matrix_exponential: takes square matrices: x is f32[2,3]");

@@ -82,7 +82,7 @@ TEST_CASE("relu", "[nn]") {
   CHECK(std::isnan(relu(tensor(kNaN, DType::f64)).item()));
 }
 
-TEST_CASE("leaky_relu scales what is negative", "[nn]") {
+TEST_CASE("leaky_relu scales negative numbers", "[nn]") {
   const Tensor x = tensor({-2.0, 0.0, 3.0, -kInf, kInf}, DType::f64), alpha = tensor(0.5, DType::f64);
   GradientTape tape({.persistent = true});
   tape.watch(x), tape.watch(alpha);
@@ -95,7 +95,7 @@ TEST_CASE("leaky_relu scales what is negative", "[nn]") {
   CHECK(std::isnan(leaky_relu(tensor(kNaN, DType::f64)).item()));
 }
 
-TEST_CASE("softplus neither overflows nor loses what is small", "[nn]") {
+TEST_CASE("softplus neither overflows nor loses small results", "[nn]") {
   const Tensor x = tensor({-kInf, -740.0, -40.0, 0.0, 40.0, 1000.0, kInf}, DType::f64);
   GradientTape tape({.persistent = true});
   tape.watch(x);
@@ -176,7 +176,7 @@ TEST_CASE("softmax does not depend on the number of threads", "[nn]") {
     CHECK(same_bits(one[i], two[i]));
 }
 
-TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
+TEST_CASE("softmax and cross-entropy reject invalid arguments", "[nn][errors]") {
   const Tensor logits = zeros({2, 3});
   CHECK_THROWS_WITH(softmax(logits, 2), "softmax: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK_THROWS_WITH(softmax(tensor({1, 2})), "softmax: takes f32, f64, f16 or bf16, use astype: x is i32[2]");

@@ -65,7 +65,7 @@ TEST_CASE("batch_norm has the batch's moments, and inference uses given ones", "
   CHECK_FALSE(dscale.defined());
 }
 
-TEST_CASE("local_response_normalization looks at near channels alone", "[norm]") {
+TEST_CASE("local_response_normalization reads only near channels", "[norm]") {
   const Tensor x = tensor({{1.0, 2.0, 3.0, 4.0}}, DType::f64);
   const std::vector<double> y =
       local_response_normalization(x, {.radius = 1, .bias = 1, .alpha = 1, .beta = 1}).to_vector();
@@ -75,7 +75,7 @@ TEST_CASE("local_response_normalization looks at near channels alone", "[norm]")
   CHECK(worst(local_response_normalization(x, {.radius = 0, .bias = 0, .beta = 0.5}), ones({1, 4})) < 1e-15);
 }
 
-TEST_CASE("what normalisation refuses", "[norm][errors]") {
+TEST_CASE("normalisation rejects invalid arguments", "[norm][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(layer_norm(x, ones({2}), zeros({3})),
                     "layer_norm: scale must be a vector as long as the last axis of x: x is f32[2,3], scale "
@@ -114,7 +114,7 @@ TEST_CASE("what normalisation refuses", "[norm][errors]") {
   CHECK_THROWS_AS(local_response_normalization(tensor(1.0)), ShapeError);
 }
 
-TEST_CASE("batch_norm of many rows agrees with its formula, though means wander", "[norm]") {
+TEST_CASE("batch_norm of many rows agrees with its formula, even if means drift", "[norm]") {
   const std::int64_t rows = 20'000, n = 7;
   const Tensor x = samples::uniform({rows, n}, -1, 1) +
                    reshape(arange(0, 5, 5.0 / rows, DType::f64), {rows, 1}),

@@ -76,7 +76,7 @@ TEST_CASE("every public function of the ops has its row in the documentation", "
   CHECK(without_row == std::set<std::string>());
 }
 
-TEST_CASE("every name of the op list is there in its form", "[op_list]") {
+TEST_CASE("every name of the op list exists in its form", "[op_list]") {
   std::set<std::string> functions = functions_of_ops();
   add_functions(public_headers / "creation.h", functions);
   add_functions(public_headers / "tensor.h", functions);

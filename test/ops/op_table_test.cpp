@@ -178,7 +178,7 @@ TEST_CASE("every op agrees with its samples, to second order", "[op]") {
 
 // The tests below leave out ops that refuse the trial's shapes. A new op of one input or more that is
 // elementwise raises the number; one that falls is no longer tested.
-TEST_CASE("the ops that are elementwise by trial are as many as they were", "[op]") {
+TEST_CASE("the number of ops that prove elementwise is known", "[op]") {
   std::string names;
   int count = 0;
   for (const ops::Family& family : ops::families())
@@ -188,7 +188,7 @@ TEST_CASE("the ops that are elementwise by trial are as many as they were", "[op
   CHECK(count == 129);
 }
 
-TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
+TEST_CASE("elementwise ops accept every pair of shapes that broadcast", "[op]") {
   const Shape shapes[] = {{}, {1}, {0}, {37}, {5, 37}, {3, 1, 37}, {5, 1}, {3, 5, 1}, {2, 0, 37}};
   const auto fits = [](const Shape& a, const Shape& b) {
     try {
@@ -222,7 +222,7 @@ TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
   });
 }
 
-TEST_CASE("where the inputs lie in memory makes no difference", "[op]") {
+TEST_CASE("the memory layout of inputs makes no difference", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     Tensors odd;
     for (const Tensor& t : s.inputs)
@@ -348,7 +348,7 @@ TEST_CASE("stacked tangents of one input alone", "[op]") {
   });
 }
 
-TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") {
+TEST_CASE("a rule computes the requested gradients, for any subset of inputs", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     if (!differentiable(op, s)) return;
     const Tensors dy = any_like(run(op, s.inputs, s.attrs));
@@ -367,7 +367,7 @@ TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") 
 }
 
 // Inputs that are not real. Which ops take them is determined by trial.
-TEST_CASE("ops take complex numbers", "[op][complex]") {
+TEST_CASE("ops accept complex numbers", "[op][complex]") {
   const auto off_the_line = [](const Tensors& x, double by) {
     Tensors z;
     for (const Tensor& t : x)

@@ -94,7 +94,7 @@ TEST_CASE("dtype and shape after += are those of the sum", "[operators]") {
   CHECK(values(n) == Values{1, 2});
 }
 
-TEST_CASE("an update takes the memory of a tensor that nobody else sees", "[operators]") {
+TEST_CASE("an update reuses the memory of a tensor without other owners", "[operators]") {
   Tensor x = full({kMany}, 3);
   const std::byte* memory = x.raw();
   x += 1;
@@ -120,7 +120,7 @@ TEST_CASE("an update takes the memory of a tensor that nobody else sees", "[oper
   }
 }
 
-TEST_CASE("a result takes the memory of a temporary that no gradient will read", "[operators]") {
+TEST_CASE("a result reuses the memory of a temporary that no gradient reads", "[operators]") {
   const Tensor x = full({kMany}, 3), w = full({kMany}, 5);
   const auto memory_of_product = [&](const Tensor& factor) {
     Tensor sum = x + 1;
@@ -148,7 +148,7 @@ TEST_CASE("a result takes the memory of a temporary that no gradient will read",
   }
 }
 
-TEST_CASE("an update that throws leaves x as it was", "[operators][errors]") {
+TEST_CASE("an update that throws leaves x unchanged", "[operators][errors]") {
   Tensor x = full({kMany}, 3), n = arange(kMany), undefined;
   const std::uint64_t ids[] = {x.id(), n.id()};
   CHECK_THROWS_AS(x += zeros({kMany + 1}), ShapeError);
@@ -204,7 +204,7 @@ TEST_CASE("gradients flow through updates of tensors", "[operators][tape]") {
     CHECK(values(tape.gradient(y, a).dense()) == Values{6, 12});
     CHECK(values(tape.gradient(y, source).dense()) == Values{18, 36});
   }
-  SECTION("what a tape has saved stays") {
+  SECTION("saved tensors of a tape are unchanged") {
     Tensor a = full({kMany}, 3, DType::f64);
     const Tensor source = a;
     GradientTape tape;
@@ -311,7 +311,7 @@ TEST_CASE("updates of variables are in place and not differentiated", "[operator
   CHECK(dx.dense().at({0}) == 15);   // 3 + 12
 }
 
-TEST_CASE("brackets take what strided_slice, gather and boolean_mask take", "[operators][parts]") {
+TEST_CASE("brackets accept the arguments of strided_slice, gather and boolean_mask", "[operators][parts]") {
   const Tensor x = reshape(arange(24), {2, 3, 4});
   const Variable v(x, {.trainable = false});
   const std::size_t one = 1;

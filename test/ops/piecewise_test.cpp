@@ -112,7 +112,7 @@ std::int64_t rules_of(const Profile& profile, std::string_view op) {
 
 }   // namespace
 
-TEST_CASE("second derivatives leave out what only zeros would come through", "[piecewise]") {
+TEST_CASE("second derivatives skip paths that pass only zeros", "[piecewise]") {
   const Tensor x = uniform({5, 4}, -1, 1), w = uniform({4, 6}, -1, 1), v = uniform({5, 4}, -1, 1);
   // The mask of the minimum depends on both, but its derivative is zeros.
   const auto f = [&] { return sum(min(matmul(x, w), {1})); };
@@ -138,7 +138,7 @@ TEST_CASE("second derivatives leave out what only zeros would come through", "[p
   CHECK(max(abs(second[1].dense() - matmul(v, mask, {.transpose_a = true}))).item() < 1e-14);
 }
 
-TEST_CASE("ops of many inputs stay in a pass that leaves out zeros", "[piecewise]") {
+TEST_CASE("ops of many inputs are kept in a pass that skips zeros", "[piecewise]") {
   const Tensor x = uniform({40}, 0.5, 1);
   const Tensor second = hessian(
       [](const Tensor& t) {

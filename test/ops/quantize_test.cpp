@@ -47,7 +47,7 @@ void check_derivative_of(const Function& smooth, const Function& f, const std::v
 
 }   // namespace
 
-TEST_CASE("gradients of what is rounded are those of clipping", "[quantize]") {
+TEST_CASE("gradients of rounded values are those of clipping", "[quantize]") {
   const Tensor x = uniform({4, 3}, -2, 3), low = tensor(-0.9, DType::f64),
                high = tensor(2.1, DType::f64);   // a range that quantisation shifts by 0.1
   const auto clipped = [](const std::vector<Tensor>& in) {
@@ -86,7 +86,7 @@ TEST_CASE("0 stays exactly 0, whatever the range around it", "[quantize]") {
   }
 }
 
-TEST_CASE("each entry of an axis has a range of its own", "[quantize]") {
+TEST_CASE("each entry of an axis has its own range", "[quantize]") {
   const Tensor x = uniform({2, 3, 4}, -2, 3), low = tensor({-0.9, -2.0, 0.0}, DType::f64),
                high = tensor({2.1, 1.0, 1.5}, DType::f64);
   const auto each = [](const Tensor& t, const auto& f) {

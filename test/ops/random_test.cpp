@@ -165,7 +165,7 @@ TEST_CASE("neighbours, and the two numbers of a pair, are not correlated", "[ran
   }
 }
 
-TEST_CASE("split makes keys that have nothing in common", "[random]") {
+TEST_CASE("split returns independent keys", "[random]") {
   const Key key{.seed = 7};
   std::set<std::pair<std::uint64_t, std::uint64_t>> keys{{key.seed, key.stream}};
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -202,7 +202,7 @@ TEST_CASE("a permutation holds every index once, and all are equally likely", "[
   CHECK(chi_squared < 49.7);   // exceeded in one case of 1000, for 23 degrees of freedom
 }
 
-TEST_CASE("what cannot be drawn is refused", "[random][errors]") {
+TEST_CASE("invalid arguments of random ops are rejected", "[random][errors]") {
   CHECK_THROWS_WITH(random::uniform({1}, {}, 1, 0),
                     "uniform: low must be less than high, and high - low finite: low is 1, high is 0");
   CHECK_THROWS_AS(random::uniform({1}, {}, 1, 1), ArgumentError);

@@ -33,7 +33,7 @@ const Op& op_of(std::string_view family, std::string_view name) {
 
 }   // namespace
 
-TEST_CASE("every extent that a window gives is checked, in every input of every sample", "[errors][conv]") {
+TEST_CASE("every extent that a window implies is checked, in every input of every sample", "[errors][conv]") {
   int checked = 0;
   for (const ops::Family& family : ops::families()) {
     if (family.name != "conv" && family.name != "depthwise" && family.name != "pool") continue;
@@ -59,7 +59,7 @@ TEST_CASE("every extent that a window gives is checked, in every input of every 
   CHECK(checked > 200);
 }
 
-TEST_CASE("what patches, masks and spectra refuse", "[errors]") {
+TEST_CASE("patches, masks and spectra reject invalid arguments", "[errors]") {
   const Op& patches = op_of("patches", "extract_image_patches");
   const Sample s = samples_of(patches)[0];
   CHECK(message_of<DTypeError>([&] { run(patches, {astype(s.inputs[0], DType::i32)}, s.attrs); }) ==
@@ -75,7 +75,7 @@ TEST_CASE("what patches, masks and spectra refuse", "[errors]") {
         "irfft: fft_length must be at least 1: fft_length is [0]");
 }
 
-TEST_CASE("what parts of tensors refuse", "[errors][partition]") {
+TEST_CASE("parts of tensors reject invalid arguments", "[errors][partition]") {
   const Tensor x = ones({2, 3}), mask = tensor({1, 1}, DType::boolean);
   const auto stitch = [](std::vector<Tensor> places, std::vector<Tensor> rows) {
     return message_of([&] { dynamic_stitch(places, rows); });
@@ -111,7 +111,7 @@ TEST_CASE("what parts of tensors refuse", "[errors][partition]") {
         "dynamic_stitch: 1 lists of indices for 2 tensors; use one for each");
 }
 
-TEST_CASE("what blocks refuse", "[errors][image]") {
+TEST_CASE("blocks reject invalid arguments", "[errors][image]") {
   const Tensor x = ones({4, 2, 6, 3});
   CHECK(message_of([&] {
           space_to_batch_nd(x, {2}, {0, 0}, {0});
@@ -135,7 +135,7 @@ TEST_CASE("what blocks refuse", "[errors][image]") {
   CHECK(message_of([&] { depth_to_space(x, 40000); }) == "depth_to_space: block is 40000; use 1..32768");
 }
 
-TEST_CASE("what transforms of real numbers refuse", "[errors][fft]") {
+TEST_CASE("transforms of real numbers reject invalid arguments", "[errors][fft]") {
   const Tensor z = zeros({3}, DType::c64);
   CHECK(message_of([&] {
           run(op_of("fft", "irfft"), {z}, Attrs(RealFftAttrs{1, 7}));

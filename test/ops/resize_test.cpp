@@ -20,7 +20,7 @@ std::vector<double> row_of(const Tensor& y) { return y.to_vector(); }
 
 }   // namespace
 
-TEST_CASE("sizes that torch makes, too", "[image]") {
+TEST_CASE("sizes that torch supports, too", "[image]") {
   const Tensor x = uniform({1, 4, 5, 1}, -1, 1);
   // torch.nn.functional.interpolate, mode bilinear
   CHECK(worst(resize_bilinear(x, {3, 7}),
@@ -230,7 +230,7 @@ TEST_CASE("space, batch, depth and volumes", "[space]") {
   CHECK_THROWS_AS(extract_image_patches(zeros({2, 2, 1}), {.window = 3}), ShapeError);
 }
 
-TEST_CASE("what resizing refuses", "[image][errors]") {
+TEST_CASE("resizing rejects invalid arguments", "[image][errors]") {
   CHECK_THROWS_WITH(resize_bilinear(zeros({4, 4}), 2),
                     "resize_bilinear: x needs the axes height, width and channels: x is f32[4,4]");
   CHECK_THROWS_WITH(resize_nearest(zeros({1, 0, 4, 1}), 2),

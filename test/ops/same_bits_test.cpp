@@ -313,8 +313,7 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
       }
 }
 
-TEST_CASE("ops that say their sizes themselves give the same bits on any number of threads",
-          "[threads][same_bits]") {
+TEST_CASE("ops at sizes of their own give the same bits on any number of threads", "[threads][same_bits]") {
   for (const auto& [name, f] : large_cases())
     DYNAMIC_SECTION(name) { check_on_all_threads(f); }
 }

@@ -106,7 +106,7 @@ TEST_CASE("derivatives of a running product are exact where elements are 0", "[s
 }
 
 // exp(x[j] - y[i]) is 0 for numbers beside an infinity, and NaN for the infinity itself, as for logsumexp.
-TEST_CASE("an infinity takes no gradient from the numbers around it", "[scan]") {
+TEST_CASE("an infinity leaves the gradients around it exact", "[scan]") {
   const auto f = [](const Tensor& t) { return cumulative_logsumexp(t, 0); };
   for (const double infinity : {kInf, -kInf}) {
     INFO(infinity);

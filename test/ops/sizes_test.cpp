@@ -156,7 +156,7 @@ TEST_CASE("tensors without elements are joined and cut", "[sizes]") {
   CHECK(gradient_of([](const Tensor& t) { return stack({t, t}); }, x).shape() == x.shape());
 }
 
-TEST_CASE("ranges of diagonals are not gone through one by one", "[sizes]") {
+TEST_CASE("ranges of diagonals are not visited one by one", "[sizes]") {
   constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
   const Diagonals all(least, most);
   CHECK(matrix_diag(zeros({std::int64_t{1} << 32, 0}), all).shape().size() == 0);
@@ -164,7 +164,7 @@ TEST_CASE("ranges of diagonals are not gone through one by one", "[sizes]") {
   CHECK_THROWS_AS(matrix_diag(zeros({0, kMost}), Diagonals(2)), ShapeError);
 }
 
-TEST_CASE("counts and lengths that no list can hold", "[sizes]") {
+TEST_CASE("counts and lengths that exceed any list", "[sizes]") {
   CHECK(repeat(zeros({2, 0}), {k62 / 2, 5}, 0).shape() == Shape{k62 / 2 + 5, 0});
   CHECK(gradient_of(
             [](const Tensor& x) {
@@ -233,13 +233,13 @@ TEST_CASE("numbers that are no dtype are refused", "[sizes]") {
   CHECK_THROWS_AS(promote(DType::f32, none), DTypeError);
 }
 
-TEST_CASE("a range that goes the wrong way is empty, however long", "[sizes]") {
+TEST_CASE("a range in the wrong direction is empty, however long", "[sizes]") {
   CHECK(arange(0, -1e300).size() == 0);
   CHECK(arange(1e18, 0, 1e-3).size() == 0);
   CHECK_THROWS_AS(arange(0, 1e300), ShapeError);
 }
 
-TEST_CASE("without memory the error gives dtype, shape and bytes", "[sizes]") {
+TEST_CASE("out-of-memory errors name dtype, shape and bytes", "[sizes]") {
   constexpr std::int64_t n = std::int64_t{1} << 45;
   const std::string text = "tensor: no memory for the 140737488355328 bytes of f32[35184372088832]";
   CHECK(message_of<OutOfMemory>([&] { (void)zeros({n}); }) == text);   // a std::exception, too

@@ -43,7 +43,7 @@ std::vector<int> ints(const Tensor& x) { return x.to_vector<int>(); }
 
 }   // namespace
 
-TEST_CASE("slice takes a part, pad puts it back among zeros", "[parts]") {
+TEST_CASE("slice extracts a part, pad puts it back among zeros", "[parts]") {
   const std::tuple<Shape, Shape, Shape> examples[] = {{{10}, {3}, {4}},
                                                       {{5, 7}, {1, 2}, {3, 4}},
                                                       {{5, 7}, {0, 6}, {5, 1}},
@@ -93,7 +93,7 @@ TEST_CASE("concat joins along any axis", "[parts]") {
     }
 }
 
-TEST_CASE("strided_slice takes what begin, end and stride say", "[parts]") {
+TEST_CASE("strided_slice selects by begin, end and stride", "[parts]") {
   std::vector<std::optional<std::int64_t>> ends = {{}, kLowest, kHighest};
   for (std::int64_t i = -7; i <= 7; ++i)
     ends.push_back(i);
@@ -275,7 +275,7 @@ TEST_CASE("columns and short parts of many rows", "[parts]") {
     }
 }
 
-TEST_CASE("parts that nobody used have gradients of zero", "[parts]") {
+TEST_CASE("unused parts have gradients of zero", "[parts]") {
   const Tensor x = random::normal({3, 8}, {.seed = 1}), weights = random::normal({3, 8}, {.seed = 2});
   const std::vector<std::int64_t> sizes{1, 2, 0, 3, 2};
   for (unsigned used = 1; used < 32; ++used) {
@@ -369,7 +369,7 @@ TEST_CASE("parts of no elements with huge extents", "[parts]") {
   CHECK(tape.gradient({y, z, w}, x).dense().shape() == x.shape());
 }
 
-TEST_CASE("parts that do not fit are named", "[parts][errors]") {
+TEST_CASE("errors name the part that does not fit", "[parts][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(concat({x, zeros({3, 3})}, 1),
                     "concat: shapes must match except along axis 1: a is f32[2,3], b is f32[3,3]");

@@ -41,7 +41,7 @@ TEST_CASE("cholesky takes the symmetric part", "[solve]") {
   CHECK(same_bits(cholesky(x), cholesky(0.5 * (x + transpose(x)))));
 }
 
-TEST_CASE("large systems give what small ones do, on any number of threads", "[solve][threads]") {
+TEST_CASE("large systems agree with small ones, on any number of threads", "[solve][threads]") {
   const Tensor a = samples::regular({70, 70}), b = samples::uniform({70, 11}, -1, 1),
                s = samples::spd({70, 70});
   const auto many = [](const Tensor& x) { return broadcast_to(x, {50, x.shape()[0], x.shape()[1]}); };
@@ -74,7 +74,7 @@ TEST_CASE("large systems give what small ones do, on any number of threads", "[s
   set_num_threads(1);
 }
 
-TEST_CASE("what is not finite makes its own matrix NaN, and no other", "[solve]") {
+TEST_CASE("a matrix that is not finite gives NaN, without affecting others", "[solve]") {
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     std::vector<double> v = samples::spd({3, 4, 4}).to_vector();
     v[16 + 5] = bad;
@@ -172,7 +172,7 @@ TEST_CASE("determinants of matrices of any rank have derivatives of any order", 
   CHECK(worst(gradient({1e-100 * two_zeros + 1e-100}), 1e-300 * gradient({two_zeros + 1})) < 1e-312);
 }
 
-TEST_CASE("what linear equations refuse", "[solve][errors]") {
+TEST_CASE("linear equations reject invalid arguments", "[solve][errors]") {
   const Tensor good = samples::spd({2, 2}), b = ones({2, 1}, DType::f64),
                pair = stack({good, zeros({2, 2}, DType::f64)});
   CHECK_THROWS_WITH(cholesky(samples::f64({{1, 2}, {2, 1}})),
@@ -208,7 +208,7 @@ TEST_CASE("what linear equations refuse", "[solve][errors]") {
   CHECK_THROWS_AS(inv(zeros({std::int64_t{1} << 31, 0})), ShapeError);
 }
 
-TEST_CASE("systems of mixed dtypes are solved in the one that they promote to", "[solve]") {
+TEST_CASE("systems of mixed dtypes are solved in the promoted dtype", "[solve]") {
   const Tensor a = samples::f64({{4, 1}, {1, 3}}), b = tensor({{1.0}, {2.0}}), wide = astype(b, DType::f64);
   CHECK(same_bits(solve(a, b), solve(a, wide)));
   CHECK(same_bits(triangular_solve(a, b), triangular_solve(a, wide)));

@@ -117,7 +117,7 @@ TEST_CASE("groups of rows in order agree with sums row by row", "[order][segment
   CHECK(std::isnan(segment_max(f64({1, kNaN, 3, 4}), tensor({0, 0, 1, 1})).to_vector()[0]));
 }
 
-TEST_CASE("rows that were chosen have slices as their gradient, added up only when they are asked for",
+TEST_CASE("selected rows have slices as their gradient, which are summed only on request",
           "[order][segment]") {
   const Tensor x = uniform({100, 3}, -1, 1);
   GradientTape tape;

@@ -81,7 +81,7 @@ std::pair<double, double> derivatives(Tensor (*f)(Operand), double at) {
 
 }   // namespace
 
-TEST_CASE("special functions have the values that 40 digits give", "[special]") {
+TEST_CASE("special functions agree with values of 40 digits", "[special]") {
   std::ifstream file(data_folder() / "special.json");
   const Json all = Json::parse(file);
   CHECK(all.size() == std::size(kFunctions));
@@ -107,7 +107,7 @@ TEST_CASE("special functions have the values that 40 digits give", "[special]") 
   }
 }
 
-TEST_CASE("special functions of f32 are those of f64, narrowed", "[special]") {
+TEST_CASE("special functions of f32 are those of f64, rounded", "[special]") {
   const Tensor x = tensor({0.1f, 0.5f, 0.75f, 1.0f / 3, 0.9f}), y = tensor({2.5f, 0.3f, 1.7f, 4.0f, 0.6f});
   for (const Measured& f : kFunctions) {
     INFO(f.name);
@@ -206,7 +206,7 @@ TEST_CASE("derivatives of igamma with respect to large a", "[special]") {
             Approx(p.expected[order - 1]).epsilon(1e-6).margin(0));
 }
 
-TEST_CASE("igamma_grad_a takes orders from 1 to 8", "[special]") {
+TEST_CASE("igamma_grad_a accepts orders from 1 to 8", "[special]") {
   const Tensor a = f64(2), x = f64(1.5);
   CHECK(message_of([&] { igamma_grad_a(a, x, 0); }) == "igamma_grad_a: order 0 is not in 1..8");
   CHECK(message_of([&] { igamma_grad_a(a, x, 9); }) == "igamma_grad_a: order 9 is not in 1..8");

@@ -26,7 +26,7 @@ static_assert(!std::is_convertible_v<Tensor, Variable> && !std::is_convertible_v
 
 }   // namespace
 
-TEST_CASE("compute_gradients gives a gradient or none for every variable", "[optimizer]") {
+TEST_CASE("compute_gradients returns a gradient or none for every variable", "[optimizer]") {
   const Variable b(f64({3, 4}), {.name = "b"}), a(f64({1, 2}), {.name = "a"}),
       fixed(f64({5}), {.trainable = false}), other(f64({7}));
   const Loss loss = [&] { return sum(sum(a * b) * fixed + stop_gradient(other)); };
@@ -74,7 +74,7 @@ TEST_CASE("a loss that a tape has recorded is minimized with that tape", "[optim
         "compute_gradients: the loss is undefined; return a tensor");
 }
 
-TEST_CASE("ways to add up change nothing", "[optimizer]") {
+TEST_CASE("the way of adding up changes nothing", "[optimizer]") {
   for (const Aggregation aggregation : {Aggregation::add_n, Aggregation::tree, Aggregation::accumulate_n}) {
     const Variable a(f64({1, 2}));
     const auto pairs = Optimizer::compute_gradients([&] { return sum(a * a) + sum(3 * a) + sum(a * a); },
@@ -95,7 +95,7 @@ TEST_CASE("minimize takes a step and returns the loss before it", "[optimizer]")
   CHECK(descent.iterations() == 61);
 }
 
-TEST_CASE("minimize inside a tape leaves what the tape knows", "[optimizer]") {
+TEST_CASE("minimize inside a tape does not affect the tape", "[optimizer]") {
   const Variable x(f64({3}));
   GradientTape tape;
   const Tensor y = x * x;
@@ -104,7 +104,7 @@ TEST_CASE("minimize inside a tape leaves what the tape knows", "[optimizer]") {
   CHECK(tape.gradient(y, x).dense().item() == 6);
 }
 
-TEST_CASE("what cannot be minimized is said before anything changes", "[optimizer][errors]") {
+TEST_CASE("a loss that cannot be minimized is an error before anything changes", "[optimizer][errors]") {
   const Variable x(f64({3}), {.name = "x"}), fixed(f64({1}), {.trainable = false}),
       n(tensor({1, 2}), {.name = "n"});
   GradientDescent descent({.learning_rate = 1});
@@ -144,7 +144,7 @@ TEST_CASE("what cannot be minimized is said before anything changes", "[optimize
   CHECK(descent.iterations() == 0);
 }
 
-TEST_CASE("a new value goes through the variable's constraint", "[optimizer][constraint]") {
+TEST_CASE("a new value passes through the variable's constraint", "[optimizer][constraint]") {
   const Variable x(f64({1, 2, 3}), {.constraint = [](const Tensor&v) { return maximum(v, 0); }}),
       free(f64({1, 2, 3}));
   CHECK(x.constraint());
@@ -163,7 +163,7 @@ TEST_CASE("a new value goes through the variable's constraint", "[optimizer][con
   CHECK(free.cell().value.raw() == memory);   // only variables with a constraint are copied
 }
 
-TEST_CASE("a constraint that fails leaves everything as it was", "[optimizer][constraint]") {
+TEST_CASE("a constraint that throws changes nothing", "[optimizer][constraint]") {
   Tensor result;
   const Variable plain(f64({1, 2}), {.name = "plain"}), count(tensor(0), {.trainable = false});
   const Variable x(f64({1, 2}), {.name = "x", .constraint = [&](const Tensor&) { return result; }});
@@ -211,7 +211,7 @@ TEST_CASE("a constraint that fails leaves everything as it was", "[optimizer][co
   CHECK(adam.iterations() == 1);
 }
 
-TEST_CASE("what a constraint holds on to is not written", "[optimizer][constraint]") {
+TEST_CASE("tensors that a constraint keeps are not overwritten", "[optimizer][constraint]") {
   const Variable other(ones({100}));
   std::vector<Tensor> held;
   const Variable x(ones({100}), {.constraint = [&](const Tensor& v) {
@@ -229,7 +229,7 @@ TEST_CASE("what a constraint holds on to is not written", "[optimizer][constrain
   CHECK(x.value().at({99}) == -2);
 }
 
-TEST_CASE("constraints of a variable that is given twice, and of one under a tape",
+TEST_CASE("constraints of a variable that is listed twice, and of one under a tape",
           "[optimizer][constraint]") {
   const Variable x(f64({10}), {.constraint = [](const Tensor& v) { return v * 0.5; }});
   Momentum momentum({.learning_rate = 1, .momentum = 1});
@@ -260,7 +260,7 @@ TEST_CASE("a constraint may use the optimizer that called it", "[optimizer][cons
   CHECK(momentum.iterations() == 4);
 }
 
-TEST_CASE("slots end with their variable", "[optimizer]") {
+TEST_CASE("slots are freed with their variable", "[optimizer]") {
   Adam adam;
   const Variable kept(ones({1000}));
   adam.apply_gradients({{ones({1000}), kept}});
@@ -276,7 +276,7 @@ TEST_CASE("slots end with their variable", "[optimizer]") {
   CHECK(adam.slot(kept, "m").at({0}) == Approx(1 - std::pow(0.9, 5)));
 }
 
-TEST_CASE("lazy Adam and momentum leave other rows alone", "[optimizer]") {
+TEST_CASE("lazy Adam and momentum leave other rows unchanged", "[optimizer]") {
   const Variable x(ones({4, 2}));
   const Gradient g = IndexedSlices{ones({2, 2}), tensor({3, 1}), {}};   // a dense_shape is not needed
   for (const auto make : {+[] {
@@ -295,7 +295,7 @@ TEST_CASE("lazy Adam and momentum leave other rows alone", "[optimizer]") {
   }
 }
 
-TEST_CASE("switches are 0 or 1", "[optimizer][errors]") {
+TEST_CASE("boolean hyperparameters are 0 or 1", "[optimizer][errors]") {
   CHECK_THROWS_WITH(Optimizer("adam", {{"lazy", 0.5}}), "adam: lazy is out of range: 0.5; use 0 or 1");
   Momentum momentum({.learning_rate = 1, .momentum = 0.5, .use_nesterov = true});
   CHECK(momentum.hyperparameter("use_nesterov") == 1);
@@ -430,7 +430,7 @@ TEST_CASE("cases: errors of optimizers", "[cases][errors]") {
   });
 }
 
-TEST_CASE("a loss is one number, unless an output gradient says what is meant", "[optimizer][errors]") {
+TEST_CASE("a loss must be one number, unless an output gradient is given", "[optimizer][errors]") {
   const Variable w(f64({1, 2}), {.name = "w"});
   const Loss loss = [&] { return w * w; };
   CHECK(message_of<ShapeError>([&] { Optimizer::compute_gradients(loss); }) ==
@@ -442,7 +442,7 @@ TEST_CASE("a loss is one number, unless an output gradient says what is meant", 
       Values{2, 40});
 }
 
-TEST_CASE("a complex variable that a loss reads is refused", "[optimizer][errors]") {
+TEST_CASE("a complex variable that a loss reads is an error", "[optimizer][errors]") {
   const Variable z(tensor(std::complex(1.0, 2.0)), {.name = "z"});
   CHECK(message_of<DTypeError>([&] { Optimizer::compute_gradients([&] { return abs(z); }); }) ==
         "compute_gradients: variable \"z\" is c128[]; use f32, f64, f16 or bf16");

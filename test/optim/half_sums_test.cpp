@@ -81,7 +81,7 @@ TEST_CASE("a saved sum of any dtype is restored, and one that does not fit is no
   }
 }
 
-TEST_CASE("moving averages of halves follow to the end", "[half][optimizer]") {
+TEST_CASE("moving averages of halves converge", "[half][optimizer]") {
   for (const DType half : kHalves)
     for (const bool debias : {false, true}) {
       CAPTURE(half, debias);
@@ -110,7 +110,7 @@ TEST_CASE("moving averages of halves follow to the end", "[half][optimizer]") {
   }
 }
 
-TEST_CASE("running statistics of halves follow to the end", "[half]") {
+TEST_CASE("running statistics of halves converge", "[half]") {
   for (const DType half : kHalves) {
     CAPTURE(half);
     const nn::BatchNorm norm(1, {.momentum = 0.99, .dtype = half});

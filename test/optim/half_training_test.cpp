@@ -25,7 +25,7 @@ bool same(const Tensor& a, const Tensor& b) {
 }   // namespace
 
 // The f32 variable sees the same gradients, so it is what the master has to be.
-TEST_CASE("a variable of f16 or bf16 is its f32 twin, rounded", "[half][optimizer]") {
+TEST_CASE("a variable of f16 or bf16 equals its f32 twin, rounded", "[half][optimizer]") {
   for (const DType half : {DType::f16, DType::bf16})
     for (const bool sparse : {false, true}) {
       const auto check = [&](Optimizer& a, Optimizer& b) {
@@ -56,7 +56,7 @@ TEST_CASE("a variable of f16 or bf16 is its f32 twin, rounded", "[half][optimize
     }
 }
 
-TEST_CASE("small steps of a half add up in its master", "[half][optimizer]") {
+TEST_CASE("small steps of a half accumulate in its master", "[half][optimizer]") {
   Variable x(ones({3}, DType::bf16));
   GradientDescent descent({.learning_rate = 0x1p-12});   // each less than a step of bf16
   for (int i = 0; i < 512; ++i)
@@ -66,7 +66,7 @@ TEST_CASE("small steps of a half add up in its master", "[half][optimizer]") {
   CHECK(descent.slot(x, "master").to_vector()[0] == 0.875 - 0x1p-12);
 }
 
-TEST_CASE("the master follows what is assigned to its variable, and constraints", "[half][optimizer]") {
+TEST_CASE("the master follows assignments to its variable, and constraints", "[half][optimizer]") {
   Variable x(ones({2}, DType::f16));
   GradientDescent descent({.learning_rate = 0x1p-14});
   descent.apply_gradients({{ones({2}, DType::f16), x}});

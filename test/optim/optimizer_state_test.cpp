@@ -30,7 +30,7 @@ void steps(Optimizer& optimizer, const Variable& a, const Variable& b, int begin
 
 }   // namespace
 
-TEST_CASE("an optimizer that takes over another's state goes on as that one", "[optimizer]") {
+TEST_CASE("an optimizer that takes over another's state continues like it", "[optimizer]") {
   for (const std::string_view rule : Optimizer::rules()) {
     CAPTURE(rule);
     const Tensor start_a = linspace(1, 2, 5, DType::f64),
@@ -62,7 +62,7 @@ TEST_CASE("an optimizer that takes over another's state goes on as that one", "[
   }
 }
 
-TEST_CASE("state has everything by name", "[optimizer]") {
+TEST_CASE("state lists everything by name", "[optimizer]") {
   const Variable w(tensor({1.0, 2.0}), {.name = "w"}), b(tensor(3.0), {.name = "b"});
   Adam adam({.beta1 = 0.5});
   adam.apply_gradients({{tensor({1.0, 1.0}), w}, {tensor(1.0), b}});
@@ -117,7 +117,7 @@ TEST_CASE("a slot may be restored before there is a variable, or a step", "[opti
   CHECK(adam.iterations() == 40);
 }
 
-TEST_CASE("what does not fit is not restored", "[optimizer]") {
+TEST_CASE("a state that does not fit is not restored", "[optimizer]") {
   const Variable w(tensor({1.0, 2.0}), {.name = "w"});
   Adam adam;
   adam.apply_gradients({{tensor({1.0, 1.0}), w}});
@@ -159,7 +159,7 @@ TEST_CASE("what does not fit is not restored", "[optimizer]") {
   CHECK(other.iterations() == 0);
 }
 
-TEST_CASE("what was restored under a higher id stays, and the latest of one id counts", "[optimizer]") {
+TEST_CASE("a value restored under a higher id is kept, and the latest of one id counts", "[optimizer]") {
   const Variable x(zeros({1}));
   Adam adam({.learning_rate = 0.1});
   adam.apply_gradients({{ones({1}), x}});

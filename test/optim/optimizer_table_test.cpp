@@ -80,7 +80,7 @@ TEST_CASE("rules follow the trajectories that NumPy computes", "[optimizer]") {
   }
 }
 
-TEST_CASE("every rule says what it does, after whom", "[optimizer]") {
+TEST_CASE("every rule states its formula and its source", "[optimizer]") {
   for (const std::string_view rule : Optimizer::rules()) {
     CAPTURE(rule);
     const std::string doc(Optimizer::doc(rule));
@@ -90,7 +90,7 @@ TEST_CASE("every rule says what it does, after whom", "[optimizer]") {
   }
 }
 
-TEST_CASE("every rule comes down a valley", "[optimizer]") {
+TEST_CASE("every rule descends a valley", "[optimizer]") {
   for (const Json& trajectory : trajectories()) {
     CAPTURE(trajectory.at("rule"), trajectory.at("hyperparameters"), trajectory.at("sparse"));
     auto settings = trajectory.at("hyperparameters").get<std::map<std::string, double>>();

@@ -130,7 +130,7 @@ TEST_CASE("a sparse gradient is the dense one with zeros", "[optimizer]") {
               dtype == DType::f32 ? 1e-6 : 1e-14);
 }
 
-TEST_CASE("a gradient that is none leaves its variable alone", "[optimizer]") {
+TEST_CASE("a gradient that is none leaves its variable unchanged", "[optimizer]") {
   Adam adam;
   const Variable a(ones({3})), b(ones({3}));
   adam.apply_gradients({{Gradient(), a}, {ones({3}), b}});
@@ -141,7 +141,7 @@ TEST_CASE("a gradient that is none leaves its variable alone", "[optimizer]") {
   CHECK_FALSE(adam.slot(b, "momentum").defined());
 }
 
-TEST_CASE("all is checked before anything changes", "[optimizer]") {
+TEST_CASE("everything is checked before anything changes", "[optimizer]") {
   Adam adam;
   const Variable good(ones({2}), {.name = "good"}), bad(ones({2, 3}), {.name = "bad"}),
       counts(tensor<std::int32_t>({1, 2}), {.name = "counts"});
@@ -228,7 +228,7 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
   CHECK(x.value().item() == 0.25);
 }
 
-TEST_CASE("an update writes in place where nobody else holds the value", "[optimizer]") {
+TEST_CASE("an update writes in place if the value has no other owner", "[optimizer]") {
   const std::string rule = GENERATE("gradient_descent", "adam");
   const std::int64_t n = GENERATE(3, 1000);
   Optimizer optimizer(rule, {{"learning_rate", 0.5}});
@@ -271,7 +271,7 @@ TEST_CASE("an update while a tape has saved the old value", "[optimizer]") {
   CHECK(tape.gradient(y, x).dense().at({7}) == 6);
 }
 
-TEST_CASE("a variable that is given twice is updated twice", "[optimizer]") {
+TEST_CASE("a variable that is listed twice is updated twice", "[optimizer]") {
   const Variable x(ones({4}));
   const Tensor held = x.value();
   GradientDescent({.learning_rate = 1}).apply_gradients({{ones({4}), x}, {ones({4}), x}});

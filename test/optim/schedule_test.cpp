@@ -68,7 +68,7 @@ TEST_CASE("schedules have their values", "[optimizer]") {
 }
 
 // The sum of the periods one by one.
-TEST_CASE("a cosine that begins again does so where its periods end", "[optimizer]") {
+TEST_CASE("a cosine with restarts begins again at the end of each period", "[optimizer]") {
   for (const double longer : {1.0, 1.25, 1.5, 2.0, 3.0, 10.0}) {
     const auto s = schedule::cosine_restarts({.initial = 1, .steps = 64, .longer = longer, .lower = 0.75});
     double begin = 0, length = 64, height = 1;
@@ -92,7 +92,7 @@ TEST_CASE("a cosine that begins again does so where its periods end", "[optimize
       FAIL();
 }
 
-TEST_CASE("a schedule that is an empty function is refused where it is given", "[optimizer]") {
+TEST_CASE("a schedule that is an empty function is rejected when it is set", "[optimizer]") {
   const auto refused = [](const auto& f) {
     return message_of<ArgumentError>(f) == "schedule: the function is empty";
   };
@@ -111,7 +111,7 @@ TEST_CASE("an option of a schedule that was left out is an error", "[optimizer]"
         "schedule::cosine: steps is 0; use a number above 0");
 }
 
-TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
+TEST_CASE("schedules reject invalid options", "[optimizer]") {
   CHECK(message_of<ArgumentError>([] { schedule::polynomial({.initial = 1, .steps = 2, .power = -1}); }) ==
         "schedule::polynomial: power is -1; use 0 or more");
   CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 2, .rate = -0.5}); }) ==

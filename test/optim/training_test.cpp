@@ -141,7 +141,7 @@ TEST_CASE("weight decay of halves is added in f32", "[half][optimizer]") {
   }
 }
 
-TEST_CASE("noise is that of its key and step", "[optimizer]") {
+TEST_CASE("noise is determined by its key and step", "[optimizer]") {
   const auto noise = [](std::uint64_t seed, std::int64_t step) {
     const Variable x(zeros({10000}));
     GradientDescent descent({.learning_rate = 1.0});
@@ -315,7 +315,7 @@ TEST_CASE("a transformation may add another one, which is for later steps", "[op
   CHECK(calls == 20);
 }
 
-TEST_CASE("an average and a sum of gradients take only what they can keep", "[optimizer]") {
+TEST_CASE("averages and sums of gradients reject values that they cannot keep", "[optimizer]") {
   CHECK(message_of<DTypeError>([] {
           MovingAverage(Variable(tensor({1, 2}), {.name = "n"}));
         }) == "moving_average: variable \"n\" is i32[2]; use a variable of a floating dtype");
@@ -331,7 +331,7 @@ TEST_CASE("an average and a sum of gradients take only what they can keep", "[op
   CHECK(sum.take_mean()[0].gradient.dense().to_vector() == std::vector<double>{0.5, 1.5});
 }
 
-TEST_CASE("averages of variables of one name are no map", "[optimizer]") {
+TEST_CASE("variables_to_restore rejects two variables with the same name", "[optimizer]") {
   const Variable a(ones({1}), {.name = "kernel"}), b(ones({1}), {.name = "kernel"});
   const ExponentialMovingAverage averages(0.5);
   CHECK(averages.variables_to_restore(std::vector<Variable>{a, a}).size() == 1);
@@ -348,7 +348,7 @@ TEST_CASE("a loss scale may begin at its limits", "[optimizer]") {
   CHECK_THROWS_AS(LossScale({.initial = 4, .least = 1, .most = 3}), ArgumentError);
 }
 
-TEST_CASE("an accumulator refuses gradients that do not fit", "[optimizer]") {
+TEST_CASE("an accumulator rejects gradients that do not fit", "[optimizer]") {
   const Variable w(ones({2, 3}), {.name = "w"});
   GradientAccumulator sums;
   CHECK(message_of<ShapeError>([&] {

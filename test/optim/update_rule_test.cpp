@@ -195,7 +195,7 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
         }) == "apply_gradients: variable \"v\" is f32[1]; use f64");
 }
 
-TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
+TEST_CASE("errors of a user's rule are reported", "[optimizer]") {
   static UpdateRule rule;
   const Variable x(f64({1, 2}), {.name = "x"});
   const auto error_of = [&](const UpdateRule& wrong) {

@@ -8,7 +8,7 @@
 
 using namespace tapedeck;
 
-TEST_CASE("each source tells once, by its place in the list, that its gradient is final", "[engine]") {
+TEST_CASE("the final gradient of each source is reported once, with the index of the source", "[engine]") {
   const Tensor first = tensor(2.0), second = tensor(3.0), unused = tensor(1.0);
   GradientTape tape;
   tape.watch(first);
@@ -26,7 +26,7 @@ TEST_CASE("each source tells once, by its place in the list, that its gradient i
   CHECK(g[2].dense().item() == 7);
 }
 
-TEST_CASE("a source that one op completes does not wait for longer paths", "[engine]") {
+TEST_CASE("a source is reported after its last term, without waiting for longer paths", "[engine]") {
   const Tensor near = tensor(2.0), far = tensor(0.5);
   for (const bool swapped : {false, true}) {
     GradientTape tape;

@@ -228,7 +228,7 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
   });
 }
 
-TEST_CASE("cases: what is followed", "[cases][forward]") {
+TEST_CASE("cases: which tensors are followed", "[cases][forward]") {
   check_case("fwd-should-record-and-stop", [&](Case& c) {
     const Tensor x = c.input(tensor(1.0));
     const ForwardAccumulator accumulator(x, tensor(2.0));

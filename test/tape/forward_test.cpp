@@ -46,7 +46,7 @@ constexpr Op kProbe = {
 
 }   // namespace
 
-TEST_CASE("an accumulator follows what depends on its primal", "[forward]") {
+TEST_CASE("an accumulator follows the tensors that depend on its primal", "[forward]") {
   const ForwardAccumulator forward(kX, tensor(2.0, DType::f64));
   CHECK(forward.jvp(exp(kX)).item() == Approx(2 * std::exp(0.5)));
   CHECK_FALSE(forward.jvp(exp(kOne)).defined());
@@ -122,7 +122,7 @@ TEST_CASE("tangents of one primal add up", "[forward]") {
   CHECK_THROWS_AS(forward.watch(kX, tensor(1.0)), DTypeError);
 }
 
-TEST_CASE("what has no derivative has no tangent", "[forward]") {
+TEST_CASE("tensors without a derivative have no tangent", "[forward]") {
   const test::Warnings warnings;
   const Tensor n = tensor({1, 2});
   const ForwardAccumulator forward({n, kX}, {n, kX});
@@ -136,7 +136,7 @@ TEST_CASE("what has no derivative has no tangent", "[forward]") {
 }
 
 // Q(a, 0) = 1 for all a, and its slope in x is infinite for a < 1.
-TEST_CASE("an input without a tangent adds nothing, though its slope is infinite", "[forward]") {
+TEST_CASE("an input without a tangent adds nothing, even if its slope is infinite", "[forward]") {
   for (const DType t : {DType::f32, DType::f64}) {
     const Tensor a = tensor({0.5, 0.25, 2.0}, t), da = ones_like(a), x = zeros_like(a);
     const ForwardAccumulator along(a, da);
@@ -224,7 +224,7 @@ TEST_CASE("an op without a jvp is followed by transposing its vjp", "[forward]")
   CHECK(tape.gradient(tangent, kX).dense().item() == Approx(2 * 3));
 }
 
-TEST_CASE("tangents end with their tensors", "[forward][memory]") {
+TEST_CASE("tangents are freed with their tensors", "[forward][memory]") {
   const Tensor x = ones({1000});
   const ForwardAccumulator forward(x, ones({1000}));
   const std::int64_t base = live_bytes();
@@ -235,7 +235,7 @@ TEST_CASE("tangents end with their tensors", "[forward][memory]") {
   CHECK(live_bytes() == base);
 }
 
-TEST_CASE("the tangent of an elementwise op takes no memory beside itself", "[forward][memory]") {
+TEST_CASE("the tangent of an elementwise op needs no memory but its own", "[forward][memory]") {
   const Tensor a = ones({1 << 16}), b = a * 2.0, da = ones({1 << 16}), db = da * 3.0;
   const ForwardAccumulator forward({a, b}, {da, db});
   release_buffers();
@@ -247,7 +247,7 @@ TEST_CASE("the tangent of an elementwise op takes no memory beside itself", "[fo
   CHECK(taken < 3 * a.nbytes());   // y and its tangent
 }
 
-TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[forward]") {
+TEST_CASE("an accumulator may end inside a tape that followed its tangents", "[forward]") {
   const Tensor x = tensor({1.0, 2.0}), dx = tensor({3.0, 4.0});
   GradientTape outer({.persistent = true});
   outer.watch(x);
@@ -276,7 +276,7 @@ TEST_CASE("tangents may be stacked", "[forward]") {
   CHECK(forward.jvp(kOne, UnconnectedGradients::zero).shape() == Shape{3});
 }
 
-TEST_CASE("stacks of no direction, and through what takes one at a time", "[forward]") {
+TEST_CASE("stacks of zero directions, and through rules that accept one at a time", "[forward]") {
   const Tensor x = tensor({2.0, 3.0}, DType::f64);
   for (const std::int64_t directions : {0, 1, 3}) {
     const ForwardAccumulator forward(x, ones({directions, 2}, DType::f64), {.stacked = true});

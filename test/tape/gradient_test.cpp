@@ -35,7 +35,7 @@ Gradient sparse() {
 
 }   // namespace
 
-TEST_CASE("a gradient prints as what it holds", "[gradient]") {
+TEST_CASE("a gradient prints like its content", "[gradient]") {
   CHECK(printed(Gradient(f64({1, 2}))) == printed(f64({1, 2})));
   CHECK(printed(sparse()) == printed(*sparse().slices()));
   CHECK(printed(std::vector<Gradient>{Gradient(f64({1, 2})), Gradient(f64({3}))}) ==
@@ -57,7 +57,7 @@ TEST_CASE("a variable, which converts to both, is printed as a tensor", "[gradie
   CHECK(to_string(w) == to_string(w.value()));
 }
 
-TEST_CASE("a gradient is what a pullback takes", "[gradient]") {
+TEST_CASE("a pullback accepts a gradient", "[gradient]") {
   const Tensor x = f64({1, 2});
   auto [y, pullback] = vjp([](const Tensor& t) { return t * t; }, x);
   const Gradient g(f64({1, 10}));
@@ -83,7 +83,7 @@ TEST_CASE("a function may return a list of gradients", "[gradient]") {
   CHECK(printed(chosen) == printed(none()));
 }
 
-TEST_CASE("a gradient is a tensor where one is expected", "[gradient]") {
+TEST_CASE("a gradient converts to a tensor", "[gradient]") {
   const Tensor x = f64({1, 2});
   const Gradient g = grad([](const Tensor& t) { return sum(t * t * t); }, x);   // 3 x²
   const Tensor converted = g;
@@ -110,7 +110,7 @@ TEST_CASE("a gradient is a tensor where one is expected", "[gradient]") {
   CHECK(of(g.dense()) == Values{3, 12});   // none of these has written to it
 }
 
-TEST_CASE("a gradient that is given away lends its memory to a tensor alone", "[gradient]") {
+TEST_CASE("a moved gradient passes its memory on to the tensor", "[gradient]") {
   Gradient g(f64({1, 2}));
   const void* memory = g.tensor().data<double>().data();
   const Tensor taken = std::move(g);
@@ -128,7 +128,7 @@ TEST_CASE("a gradient is a target of another tape", "[gradient]") {
   CHECK(of(outer.gradient(first, x)) == Values{6, 12});
 }
 
-TEST_CASE("a gradient that is none is not taken for zeros", "[gradient]") {
+TEST_CASE("a gradient that is none is not treated as zeros", "[gradient]") {
   const std::string text =
       "the gradient of the f64[2] is none: the tape does not track the target, which was computed while it "
       "did not record, from numbers, or by an op without a derivative; ask defined() first, or pass "

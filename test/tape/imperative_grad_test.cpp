@@ -27,14 +27,14 @@ std::vector<int> sums_during(const GradientTape& outer) {
 
 }   // namespace
 
-TEST_CASE("a tensor that an op takes twice gets both terms", "[engine]") {
+TEST_CASE("a tensor that is both operands of an op gets both terms", "[engine]") {
   const Tensor x = tensor(3.0);
   GradientTape tape;
   tape.watch(x);
   CHECK(value(tape.gradient(x * x, x)) == 6);
 }
 
-TEST_CASE("terms of a diamond are all in before an op runs", "[engine]") {
+TEST_CASE("all terms of a diamond arrive before an op's rule runs", "[engine]") {
   const Tensor x = tensor(2.0);
   seen = {};
   GradientTape tape;
@@ -70,7 +70,7 @@ TEST_CASE("a target that feeds another target counts for both", "[engine]") {
         15 + 330);
 }
 
-TEST_CASE("a source on the way keeps its gradient and lets it through", "[engine]") {
+TEST_CASE("a source on a path keeps its gradient and passes it on", "[engine]") {
   const Tensor x = tensor(2.0);
   GradientTape tape({.persistent = true});
   tape.watch(x);
@@ -93,7 +93,7 @@ TEST_CASE("one of two outputs as a source", "[engine]") {
   CHECK(value(db) == 5);
 }
 
-TEST_CASE("an output that nobody used gets zeros, once, or none where the rule takes it", "[engine]") {
+TEST_CASE("an unused output gets zeros, once, or none if the rule accepts none", "[engine]") {
   const Tensor x = tensor({1.0, 2.0});
   GradientTape tape({.persistent = true});
   tape.watch(x);
@@ -107,7 +107,7 @@ TEST_CASE("an output that nobody used gets zeros, once, or none where the rule t
   CHECK(seen.nones == 1);
 }
 
-TEST_CASE("an op of which no output got anything is passed over", "[engine]") {
+TEST_CASE("an op without a gradient for any output is skipped", "[engine]") {
   const Tensor x = tensor(1.0), other = tensor(2.0);
   GradientTape tape;
   tape.watch(x), tape.watch(other);
@@ -120,7 +120,7 @@ TEST_CASE("an op of which no output got anything is passed over", "[engine]") {
   CHECK(seen.runs == 1);
 }
 
-TEST_CASE("a none that a rule gives ends that way only", "[engine]") {
+TEST_CASE("a none that a rule returns ends only that path", "[engine]") {
   const Tensor x = tensor(1.0), n = tensor(7);
   GradientTape tape;
   tape.watch(x);
@@ -129,7 +129,7 @@ TEST_CASE("a none that a rule gives ends that way only", "[engine]") {
   CHECK(value(tape.gradient(y[0] * 4, x)) == 4);
 }
 
-TEST_CASE("a rule is told which inputs are wanted", "[engine]") {
+TEST_CASE("a rule is told which gradients are requested", "[engine]") {
   const Tensor a = tensor(1.0), b = tensor(2.0);
   for (const unsigned wanted : {1u, 2u, 3u}) {
     GradientTape tape;
@@ -165,7 +165,7 @@ TEST_CASE("many large terms are summed early", "[engine]") {
   CHECK(sizes(200, 4, std::int64_t{128} << 20) == Sizes{200});
 }
 
-TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engine]") {
+TEST_CASE("a rule adds in place to a term without other owners", "[engine]") {
   const Tensor x = tensor({1.0, -2.0, 0.5}, DType::f64), seed = tensor({3.0, 5.0, 7.0}, DType::f64);
   GradientTape tape({.persistent = true});
   tape.watch(x);
@@ -189,7 +189,7 @@ TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engi
   }
 }
 
-TEST_CASE("the gradient of a square takes no memory beside the cotangent and itself", "[engine][memory]") {
+TEST_CASE("the gradient of a square needs no memory but its own and the cotangent's", "[engine][memory]") {
   const Tensor x = ones({1 << 16});
   release_buffers();
   const std::int64_t before = live_bytes() + cached_bytes();
@@ -280,7 +280,7 @@ TEST_CASE("gradients of gathered rows stay slices", "[engine][slices]") {
   CHECK(mixed.dense().to_vector() == std::vector<double>{11, 11, 10, 10, 12, 12});
 }
 
-TEST_CASE("slices are made dense for a rule that does not take them", "[engine][slices]") {
+TEST_CASE("slices are made dense for a rule that does not accept them", "[engine][slices]") {
   const Tensor x = tensor({1.0, 2.0, 3.0});
   GradientTape tape;
   tape.watch(x);
@@ -320,7 +320,7 @@ TEST_CASE("second order goes through joined and densified slices", "[engine][sli
     CHECK(second.to_vector()[i] == uses[i] * 6 * v[i]);
 }
 
-TEST_CASE("a rule that throws passes its error on", "[engine][errors]") {
+TEST_CASE("an error of a rule is propagated", "[engine][errors]") {
   const Tensor x = tensor(2.0);
   const Variable v(tensor(3.0));
   GradientTape other({.persistent = true}), persistent({.persistent = true});
@@ -345,7 +345,7 @@ TEST_CASE("a rule that throws passes its error on", "[engine][errors]") {
   CHECK(live_bytes() == live);
 }
 
-TEST_CASE("an op whose kernel throws leaves the tapes as they were", "[engine][errors]") {
+TEST_CASE("an op whose kernel throws leaves tapes unchanged", "[engine][errors]") {
   const Tensor x = tensor(2.0);
   GradientTape outer, tape;
   outer.watch(x), tape.watch(x);
@@ -358,7 +358,7 @@ TEST_CASE("an op whose kernel throws leaves the tapes as they were", "[engine][e
   CHECK(value(outer.gradient(y, x)) == 4);
 }
 
-TEST_CASE("ops without a derivative end a path, and those that must not be differentiated say so",
+TEST_CASE("ops without a derivative end a path, and ops that must not be differentiated throw",
           "[engine][errors]") {
   static constexpr Op kNoDerivative = {
       .name = "no_derivative",
@@ -400,7 +400,7 @@ TEST_CASE("a gradient of a wrong shape or dtype is an error that names the op", 
                     Catch::StartsWith("wrong: ") && Catch::Contains("f32[7]") && Catch::Contains("f32[2]"));
 }
 
-TEST_CASE("what has produced a source is not differentiated", "[engine]") {
+TEST_CASE("ops that produce a source are not differentiated", "[engine]") {
   const Tensor a = tensor(2.0);
   const Recording recording;
   const Tensor m = prevent_gradient(a, "nobody asks");

@@ -96,7 +96,8 @@ TEST_CASE("a tape says whether a target depends on a source", "[tape]") {
         "depends: the source is undefined");
 }
 
-TEST_CASE("what has no path is none and says why, in each mode", "[tape][gradient][errors]") {
+TEST_CASE("a gradient without a path is none and gives the reason, in each mode",
+          "[tape][gradient][errors]") {
   const Variable w(tensor(2.0), {.name = "w"});
   const Tensor x = tensor({1.0, 2.0});
   const Recording tape;

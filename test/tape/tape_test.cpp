@@ -24,7 +24,7 @@ bool is_none(const Gradient& g) { return !g.defined(); }
 
 }   // namespace
 
-TEST_CASE("a tape records what depends on what it watches", "[tape]") {
+TEST_CASE("a tape records ops that depend on watched tensors", "[tape]") {
   const Tensor x = tensor(3.0), other = tensor(2.0);
   const Tensor before = x * x;
   GradientTape tape;
@@ -41,7 +41,7 @@ TEST_CASE("a tape records what depends on what it watches", "[tape]") {
   CHECK(is_none(g[1]));
 }
 
-TEST_CASE("watching what an op made keeps its history", "[tape]") {
+TEST_CASE("watching the result of an op keeps its history", "[tape]") {
   const Tensor x = tensor(3.0);
   GradientTape tape;
   tape.watch(x);
@@ -84,14 +84,14 @@ TEST_CASE("several sources come back in their order, as an array or a vector", "
   CHECK(value(g[1]) == 15);
 }
 
-TEST_CASE("a target that is no scalar counts as its sum", "[tape]") {
+TEST_CASE("a target that is not a scalar counts as its sum", "[tape]") {
   const Tensor x = tensor({1.0, 2.0, 3.0});
   GradientTape tape;
   tape.watch(x);
   CHECK(tape.gradient(x * x, x).dense().to_vector() == std::vector<double>{2, 4, 6});
 }
 
-TEST_CASE("unconnected sources give none or zeros of their own shape", "[tape]") {
+TEST_CASE("unconnected sources get none or zeros of their shape", "[tape]") {
   const Tensor x = tensor(1.0), apart = ones({2, 3}, DType::f64);
   const Variable variable(ones({4}));
   GradientTape tape({.persistent = true});
@@ -165,7 +165,7 @@ TEST_CASE("output gradients weigh the targets", "[tape]") {
         std::vector<double>{23, 403});
 }
 
-TEST_CASE("output gradients that do not fit are refused, and leave the tape usable", "[tape]") {
+TEST_CASE("output gradients that do not fit are rejected, and the tape stays usable", "[tape]") {
   const Tensor x = tensor({1.0, 2.0});
   GradientTape tape;
   tape.watch(x);
@@ -195,7 +195,7 @@ TEST_CASE("stop and start continue one recording", "[tape]") {
   CHECK(value(tape.gradient({z, lost}, x)) == 12);
 }
 
-TEST_CASE("stop, start and reset have their time", "[tape]") {
+TEST_CASE("stop, start and reset are errors at the wrong time", "[tape]") {
   GradientTape tape;
   CHECK_THROWS_AS(tape.start(), GradientError);
   tape.stop();
@@ -205,7 +205,7 @@ TEST_CASE("stop, start and reset have their time", "[tape]") {
   CHECK_NOTHROW(tape.reset());
 }
 
-TEST_CASE("reset forgets all and goes on", "[tape]") {
+TEST_CASE("reset forgets everything and continues to record", "[tape]") {
   const Tensor x = tensor(2.0);
   const Variable v(tensor(3.0));
   GradientTape tape;
@@ -301,7 +301,7 @@ TEST_CASE("tapes end in any order", "[tape]") {
   CHECK(value(b->gradient(y, x)) == 108);
 }
 
-TEST_CASE("a tape that ends is left by the tensors that it tracked", "[tape]") {
+TEST_CASE("a tape that ends releases the tensors that it tracked", "[tape]") {
   const Tensor x = tensor(3.0);
   Tensor y;
   {
@@ -336,7 +336,7 @@ TEST_CASE("a persistent tape records its own gradients while it records", "[tape
   CHECK(is_none(tape.gradient(second, x)));
 }
 
-TEST_CASE("a tape cannot see what stop_gradient gives", "[tape]") {
+TEST_CASE("a tape cannot see the result of stop_gradient", "[tape]") {
   const Tensor x = tensor(3.0);
   GradientTape tape;
   tape.watch(x);
@@ -344,7 +344,7 @@ TEST_CASE("a tape cannot see what stop_gradient gives", "[tape]") {
   CHECK(value(tape.gradient(y, x)) == 9);
 }
 
-TEST_CASE("a tape holds what its rules need when the user has dropped it", "[tape]") {
+TEST_CASE("a tape keeps tensors that its rules need after the user drops them", "[tape]") {
   Tensor x = tensor(3.0), y;
   GradientTape tape;
   const Tensor source = x;
@@ -368,7 +368,7 @@ TEST_CASE("undefined tensors are refused", "[tape]") {
   CHECK(value(tape.gradient(x * x, x)) == 2);
 }
 
-TEST_CASE("an output that nobody holds is differentiated through the copy that its rule reads", "[tape]") {
+TEST_CASE("an output without owners is differentiated through the copy that its rule reads", "[tape]") {
   const Tensor x = random::normal({3, 5}, {.seed = 1}, DType::f64),
                v = random::normal({3, 5}, {.seed = 2}, DType::f64);
   const Tensor p = softmax(x);
@@ -388,7 +388,7 @@ TEST_CASE("an output that nobody holds is differentiated through the copy that i
     const Tensor y = logsumexp(x, -1), g = outer.gradient(y, x).dense();
     CHECK(close(outer.gradient(sum(g * v), x).dense(), expected));
   }
-  SECTION("and goes with the others") {
+  SECTION("and is freed with the others") {
     const std::int64_t live = live_bytes();
     for (int i = 0; i < 100; ++i)
       logsumexp(x, -1);
@@ -398,7 +398,7 @@ TEST_CASE("an output that nobody holds is differentiated through the copy that i
 
 // The outer tape has released y, since no entry on it uses y. It must not mistake the inner tape's copy of y
 // for a later tensor in the same slot.
-TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
+TEST_CASE("a tensor that a paused tape has forgotten is a constant", "[tape]") {
   const Tensor x = tensor(0.5, DType::f64);
   GradientTape outer({.persistent = true});
   outer.watch(x);
@@ -449,7 +449,7 @@ TEST_CASE("an integer source without a path gets zeros of its dtype where zeros 
   set_warning_handler({});
 }
 
-TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][errors]") {
+TEST_CASE("a gradient that is none gives the reason that the tape knows", "[tape][errors]") {
   const Tensor x = tensor(2.0), before = x * x;
   const auto why = [](const Gradient& g) { return message_of<GradientError>([&] { (void)g.dense(); }); };
   const auto watched = [&] {
@@ -585,7 +585,7 @@ TEST_CASE("a gradient of a source that the tape does not track gives the reason"
   set_warning_handler({});
 }
 
-TEST_CASE("a history tells whether a variable was read", "[tape][debug]") {
+TEST_CASE("a history reports whether a variable was read", "[tape][debug]") {
   const Variable w(ones({2}), {.name = "w"});
   const History history;
   GradientTape tape;
@@ -633,7 +633,7 @@ TEST_CASE("a persistent tape that still records warns that it records its gradie
                               "too; call stop() before, or use a Recording for higher derivatives"});
 }
 
-TEST_CASE("pauses of one tape and of all, beside what begins inside them", "[tape]") {
+TEST_CASE("pauses of one tape and of all, with tapes that begin inside them", "[tape]") {
   const Tensor x = tensor(3.0);
   {
     const StopRecording pause;   // of what records now: a tape that begins later records
@@ -652,7 +652,7 @@ TEST_CASE("pauses of one tape and of all, beside what begins inside them", "[tap
   CHECK(value(tape.gradient(x * x, x)) == 6);
 }
 
-TEST_CASE("slices without a dense_shape take that of their target", "[tape]") {
+TEST_CASE("slices without a dense_shape use the shape of their target", "[tape]") {
   const Tensor x = matrix({{1, 2}, {3, 4}, {5, 6}});
   GradientTape tape;
   tape.watch(x);

@@ -19,7 +19,7 @@ const Shape kLarge = {64, 64};
 
 }   // namespace
 
-TEST_CASE("messages tell variables without a name apart", "[variable][errors]") {
+TEST_CASE("messages distinguish variables without a name", "[variable][errors]") {
   const Variable first(zeros({4, 8})), second(zeros({4, 8})), named(zeros({4, 8}), {.name = "w"});
   const std::string number = std::to_string(second.id());
   CHECK(first.id() != second.id());
@@ -68,7 +68,7 @@ TEST_CASE("a value of another shape or dtype is refused, and nothing changes", "
   CHECK(values(v) == Values{1, 2});
 }
 
-TEST_CASE("what was read or assigned never changes with the variable", "[variable]") {
+TEST_CASE("tensors that were read or assigned do not change with the variable", "[variable]") {
   for (const Shape& shape : {Shape{2}, kLarge}) {
     const Tensor initial = ones(shape);
     const Variable v(initial);
@@ -86,7 +86,7 @@ TEST_CASE("what was read or assigned never changes with the variable", "[variabl
   }
 }
 
-TEST_CASE("an update is made in place where nobody else holds the memory", "[variable]") {
+TEST_CASE("an update is in place if the memory has no other owner", "[variable]") {
   const Variable v(ones(kLarge));
   const Tensor one = ones(kLarge);
   const std::byte* memory = v.cell().value.raw();
@@ -157,7 +157,7 @@ TEST_CASE("updates are not differentiated", "[variable][tape]") {
   CHECK_FALSE(tape.gradient(v * 3, x).defined());
 }
 
-TEST_CASE("a read before the tape began is not followed", "[variable][tape]") {
+TEST_CASE("reads before the tape began are not followed", "[variable][tape]") {
   for (const Shape& shape : {Shape{}, kLarge}) {
     const Variable v(full(shape, 2));
     const Tensor before = v;
@@ -189,7 +189,7 @@ TEST_CASE("a read while nothing records is not followed", "[variable][tape]") {
   CHECK(tape.gradient(v * paused * on_others + first, v).dense().item() == 2 * 2 + 1);
 }
 
-TEST_CASE("each read of a variable is a tensor of its own", "[variable][tape]") {
+TEST_CASE("each read of a variable is a separate tensor", "[variable][tape]") {
   const Variable v(tensor(3.0));
   {
     GradientTape tape({.persistent = true});
@@ -224,8 +224,7 @@ TEST_CASE("a read as an operand lives as long as the op runs", "[variable]") {
   }
 }
 
-TEST_CASE("a variable that is read once and again in a recomputation has both gradients",
-          "[variable][tape]") {
+TEST_CASE("a variable that is read directly and in a recomputation gets both gradients", "[variable][tape]") {
   const Variable v(tensor(3.0));
   const Tensor before = v, x = tensor(2.0);
   GradientTape tape;
@@ -238,7 +237,7 @@ TEST_CASE("a variable that is read once and again in a recomputation has both gr
   CHECK(forward.jvp(f(x) * v).item() == 18);
 }
 
-TEST_CASE("nested tapes follow a variable each for itself, to second order", "[variable][tape]") {
+TEST_CASE("nested tapes follow a variable independently, to second order", "[variable][tape]") {
   const Variable v(tensor(3.0));
   GradientTape outer;
   Tensor first;
@@ -288,7 +287,7 @@ TEST_CASE("nothing is watched while recording is stopped", "[variable][tape]") {
   CHECK(tape.gradient(v * v, v).dense().item() == 4);
 }
 
-TEST_CASE("a watcher notes what an optimizer updates", "[variable]") {
+TEST_CASE("a watcher notes the variables that an optimizer updates", "[variable]") {
   const Variable v(tensor(1.0), {.name = "v"});
   GradientDescent descent({.learning_rate = 0.5});
   const VariableWatcher watcher;

@@ -346,7 +346,7 @@ TEST_CASE("while_loop ends at its maximum, or before its first step", "[control]
   }
 }
 
-TEST_CASE("loop variables without a part in the result have zeros, counters nothing", "[control]") {
+TEST_CASE("loop variables without influence get zeros, counters none", "[control]") {
   const Tensor x = tensor(2.0), ignored = tensor(5.0), i = tensor(0);
   for (const std::int64_t every : {0, 2}) {
     GradientTape tape;
@@ -378,7 +378,7 @@ TEST_CASE("variables and tensors that a loop uses have the gradients of all step
   }
 }
 
-TEST_CASE("back_prop = false follows nothing through a loop", "[control]") {
+TEST_CASE("back_prop = false records nothing in a loop", "[control]") {
   const Tensor x = tensor(2.0);
   GradientTape tape;
   tape.watch(x);
@@ -499,7 +499,7 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
         }) == "scan: the function returns 0 tensors, not 1");
 }
 
-TEST_CASE("a branch that throws leaves tapes and accumulators as they were", "[control][errors]") {
+TEST_CASE("a branch that throws leaves tapes and accumulators unchanged", "[control][errors]") {
   const Tensor x = tensor(2.0);
   const ForwardAccumulator forward(x, tensor(1.0));
   GradientTape tape;
@@ -525,7 +525,7 @@ TEST_CASE("a branch that throws leaves tapes and accumulators as they were", "[c
   CHECK(tape.gradient(z, x).dense().item() == 12);
 }
 
-TEST_CASE("what does not change in a loop is not kept for each step", "[control][memory]") {
+TEST_CASE("values that do not change in a loop are not kept for each step", "[control][memory]") {
   const Tensor x = full({1, 64}, 0.01), w = full({64, 64}, 0.01);
   GradientTape tape;
   tape.watch(x), tape.watch(w);
@@ -539,7 +539,8 @@ TEST_CASE("what does not change in a loop is not kept for each step", "[control]
         100 * x.nbytes());   // the inputs of the products, with the result instead of x
 }
 
-TEST_CASE("10,000 steps with checkpoints keep twice the root of their number", "[control][memory]") {
+TEST_CASE("10,000 steps with checkpoints keep about twice the square root of the steps",
+          "[control][memory]") {
   constexpr std::int64_t kSteps = 10'000, kEvery = 100;
   const Tensor x = full({32}, 0.5, DType::f64), rate = full({32}, 0.999, DType::f64),
                xs = full({kSteps}, 1e-3, DType::f64);

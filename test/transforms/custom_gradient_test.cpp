@@ -285,7 +285,7 @@ TEST_CASE("a recorded operation may have several outputs, of which unused ones g
   CHECK(tape.gradient(2.0 * b, x).dense().item() == 20);
 }
 
-TEST_CASE("an operation recorded on a tensor that is known already takes its place", "[custom]") {
+TEST_CASE("an operation recorded on a known tensor replaces its history", "[custom]") {
   const Tensor x = tensor(3.0);
   GradientTape tape;
   tape.watch(x);
@@ -360,7 +360,7 @@ TEST_CASE("the output of a function with a custom gradient is a new tensor", "[c
   CHECK(tape.gradient(2 * a + 3 * b + x, x).dense().item() == 24);
 }
 
-TEST_CASE("errors of custom gradients say what is missing, and leave the tape as it was",
+TEST_CASE("errors of custom gradients name what is missing, and leave the tape unchanged",
           "[custom][errors]") {
   const Tensor x = tensor(3.0), y = tensor(4.0);
   GradientTape tape({.persistent = true});
@@ -411,7 +411,7 @@ TEST_CASE("recompute_grad has the derivatives of its function, to second order a
                         {x, captured}));   // the same argument twice
 }
 
-TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results that are its arguments",
+TEST_CASE("recompute_grad nests, and accepts integers, empty tensors and results that are its arguments",
           "[custom]") {
   const Tensor x = f64(0.5), n = tensor(3), empty = zeros({0, 2}, DType::f64);
   auto inner = recompute_grad([](const Tensor& t) { return exp(t * t); });
@@ -472,7 +472,7 @@ TEST_CASE("recompute_grad does not compute with variables that have changed", "[
         }) == "recompute_grad: the function updates variable \"v\", which it reads");
 }
 
-TEST_CASE("what leads to no source is not differentiated inside recompute_grad", "[custom]") {
+TEST_CASE("ops that lead to no source are not differentiated inside recompute_grad", "[custom]") {
   const Tensor x = f64(3), k = f64(2);
   const Recording tape;
   const Tensor y =
@@ -483,7 +483,7 @@ TEST_CASE("what leads to no source is not differentiated inside recompute_grad",
   CHECK_THROWS_AS(gradients(y, k), GradientError);
 }
 
-TEST_CASE("a Recording keeps nothing that recompute_grad has made", "[custom][memory]") {
+TEST_CASE("a Recording keeps no intermediate tensors of recompute_grad", "[custom][memory]") {
   const Tensor x = ones({64, 64});
   const Recording tape;
   const std::int64_t before = live_bytes();
@@ -491,7 +491,7 @@ TEST_CASE("a Recording keeps nothing that recompute_grad has made", "[custom][me
   CHECK(live_bytes() == before + y.nbytes());
 }
 
-TEST_CASE("to a tape, a constant is no input of recompute_grad", "[custom]") {
+TEST_CASE("a tape does not treat a constant as an input of recompute_grad", "[custom]") {
   const Tensor x = f64(3), k = f64(2);
   GradientTape tape;
   tape.watch(x);
@@ -499,7 +499,7 @@ TEST_CASE("to a tape, a constant is no input of recompute_grad", "[custom]") {
   CHECK_THAT(summary(tape), Catch::Contains("recompute_grad  watched f64[]  f64[]"));
 }
 
-TEST_CASE("recompute_grad captures what other threads have made", "[custom][threads]") {
+TEST_CASE("recompute_grad may capture tensors of other threads", "[custom][threads]") {
   const Tensor x = f64(3);
   Tensor k;
   std::thread([&] { k = f64(2); }).join();
@@ -508,7 +508,7 @@ TEST_CASE("recompute_grad captures what other threads have made", "[custom][thre
   CHECK(gradients(y, k)[0].dense().item() == 3);
 }
 
-TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]") {
+TEST_CASE("recompute_grad keeps only the inputs of its parts", "[custom][memory]") {
   constexpr std::int64_t kLayers = 100, kPart = 10;
   const Tensor x = full({64, 64}, 0.01);
   const std::int64_t one = x.nbytes();
@@ -547,7 +547,7 @@ TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]"
   CHECK(parts <= kLayers / kPart + kPart + 3);
 }
 
-TEST_CASE("an operation with a forward function alone is seen by accumulators only", "[custom]") {
+TEST_CASE("an operation with only a forward function is seen only by accumulators", "[custom]") {
   const Tensor x = f64(2);
   Tensor y;
   {
@@ -565,7 +565,7 @@ TEST_CASE("an operation with a forward function alone is seen by accumulators on
                     "record_operation: \"neither\" has neither a backward nor a forward function");
 }
 
-TEST_CASE("an operation whose forward function gives nothing is seen by tapes only", "[custom]") {
+TEST_CASE("an operation whose forward function returns nothing is seen only by tapes", "[custom]") {
   const Tensor x = f64(2), y = f64(10);
   GradientTape tape;
   tape.watch(x);
@@ -578,7 +578,7 @@ TEST_CASE("an operation whose forward function gives nothing is seen by tapes on
   CHECK(tape.gradient(y, x).dense().item() == 5);
 }
 
-TEST_CASE("an operation takes its outputs and inputs in braces", "[custom]") {
+TEST_CASE("outputs and inputs of an operation may be in braces", "[custom]") {
   const Tensor x = f64(2), w = f64(3);
   GradientTape tape;
   tape.watch(x);
@@ -623,7 +623,7 @@ TEST_CASE("slices from a backward function are checked before they are used", "[
                   ShapeError);
 }
 
-TEST_CASE("a variable that is an argument is no capture of the function", "[custom]") {
+TEST_CASE("a variable that is an argument is not a capture of the function", "[custom]") {
   const Variable w(f64(3)), u(f64(2));
   const auto square = custom_gradient([&](const Tensor& x) {
     const Tensor again = w;   // the same variable, read in the function

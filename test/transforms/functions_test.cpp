@@ -67,7 +67,7 @@ TEST_CASE("value and gradient of a function", "[functions]") {
   CHECK(grad([](const Tensor&) { return tensor(1.0); }, x).to_vector() == Values{0, 0});
 }
 
-TEST_CASE("functions of nothing read variables", "[functions]") {
+TEST_CASE("functions without arguments read variables", "[functions]") {
   const Variable v(f64({1, 2}), {.name = "v"}), w(f64({3, 4}), {.name = "w"}), unused(f64({0, 0})),
       fixed(f64({5, 6}), {.trainable = false});
   const auto loss = [&] { return sum(w * v * v + fixed); };
@@ -111,7 +111,7 @@ TEST_CASE("cases: functional forms", "[cases][functions]") {
   });
 }
 
-TEST_CASE("functions take what they say", "[functions][errors]") {
+TEST_CASE("functions accept the arguments in their signatures", "[functions][errors]") {
   const Tensor x = tensor(1.0);
   CHECK(message_of([&] { grad([](const Tensor& a, const Tensor& b) { return a * b; }, x); }) ==
         "grad: the function does not take 1 tensors");
@@ -127,7 +127,7 @@ TEST_CASE("functions take what they say", "[functions][errors]") {
         }) == "hessian: the function returns 2 tensors; it must return one");
 }
 
-TEST_CASE("a pullback gives gradients again and again", "[functions]") {
+TEST_CASE("a pullback can be called repeatedly", "[functions]") {
   const Tensor x = f64({1, 2});
   const auto [value, pullback] = vjp([](const Tensor& a) { return a * a; }, x);
   CHECK(value.to_vector() == Values{1, 4});
@@ -303,14 +303,14 @@ TEST_CASE("transforms nest", "[functions]") {
              {6, 6}));
 }
 
-TEST_CASE("an input that a function returns is a result of its own to vjp", "[functions]") {
+TEST_CASE("vjp treats an input that a function returns as a separate result", "[functions]") {
   const Tensor x = f64(2);
   auto [y, pullback] = vjp([](const Tensor& a) { return a; }, x);
   CHECK(y.id() != x.id());
   CHECK(pullback(f64(3))[0].dense().item() == 3);
 }
 
-TEST_CASE("the Hessian is that of one number", "[functions][errors]") {
+TEST_CASE("a Hessian needs a scalar result", "[functions][errors]") {
   const Tensor x = f64({1, 2, 3});
   CHECK(message_of<ShapeError>([&] { hessian([](const Tensor& a) { return a * a; }, x); }) ==
         "hessian: the function's value is f64[3]; it must have one element: return its sum or mean");

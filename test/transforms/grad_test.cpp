@@ -36,7 +36,7 @@ TEST_CASE("grad of a function is a function", "[grad]") {
   CHECK(gradient.to_vector() == Values{3, 12});
 }
 
-TEST_CASE("derivatives of derivatives are zeros in the end", "[grad]") {
+TEST_CASE("repeated derivatives become zeros", "[grad]") {
   const auto second = grad(grad(cube));
   CHECK(second(kX).to_vector() == Values{6, 12});
   CHECK(grad(second)(kX).to_vector() == Values{6, 6});
@@ -75,7 +75,7 @@ TEST_CASE("a list of tensors is one argument", "[grad]") {
   CHECK(of_x.to_vector() == Values{1, 2});
 }
 
-TEST_CASE("what a function captures is constant, even its own argument", "[grad]") {
+TEST_CASE("captured tensors are constant, even if they are also arguments", "[grad]") {
   const auto f = [](const Tensor& x) { return sum(x * x * kX); };   // not x³
   const std::vector<double> expected = {2, 8};
   CHECK(grad(f)(kX).to_vector() == expected);
@@ -95,7 +95,7 @@ TEST_CASE("what a function captures is constant, even its own argument", "[grad]
   CHECK(tape.gradient(grad(f)(kX), kX).to_vector() == Values{4, 8});   // of 2 x²
 }
 
-TEST_CASE("what else a function returns comes through", "[grad]") {
+TEST_CASE("auxiliary results are passed through", "[grad]") {
   int calls = 0;
   const auto f = [&](const Tensor& x, double rate) {
     ++calls;
@@ -170,7 +170,7 @@ TEST_CASE("functions without arguments have Hessians", "[grad][hessian]") {
   CHECK(jvp(f, kX, ones_like(kX)).item() == 15);
 }
 
-TEST_CASE("what cannot be differentiated is no argument of a derivative", "[grad][errors]") {
+TEST_CASE("derivatives reject arguments that cannot be differentiated", "[grad][errors]") {
   const auto of_list = [](const std::vector<Tensor>& w) { return sum(w[0] * w[1]); };
   const auto second = hessian(of_list);
   CHECK_FALSE(std::invocable<decltype(second), const std::vector<Tensor>&>);
@@ -195,7 +195,7 @@ TEST_CASE("what cannot be differentiated is no argument of a derivative", "[grad
   CHECK(message_of<ArgumentError>([&] { hessian(empty)(kX); }) == "hessian: the function is empty");
 }
 
-TEST_CASE("a value without any path to the arguments is told once", "[grad]") {
+TEST_CASE("a value without any path to the arguments is warned of once", "[grad]") {
   std::vector<std::string> warnings;
   set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
   std::thread([&] {
@@ -209,7 +209,7 @@ TEST_CASE("a value without any path to the arguments is told once", "[grad]") {
   CHECK(warnings[0].starts_with("grad: no path leads from the function's value to an argument"));
 }
 
-TEST_CASE("what a function throws comes through its derivative", "[grad][errors]") {
+TEST_CASE("exceptions of a function pass through its derivative", "[grad][errors]") {
   const auto fails = [](const Tensor& x) -> Tensor { return reshape(x, {3}); };
   CHECK_THROWS_AS(grad(fails)(kX), ShapeError);
   CHECK(message_of<ArgumentError>([] {

@@ -49,7 +49,7 @@ struct ManyTerms {
 
 }   // namespace
 
-TEST_CASE("a recording follows what is made and read", "[gradients]") {
+TEST_CASE("a recording follows new tensors and variables that are read", "[gradients]") {
   const Variable v(tensor({1.0, 2.0})), fixed(tensor(3.0), {.trainable = false});
   const Tensor before = tensor({4.0, 5.0});
   const Recording recording;
@@ -62,7 +62,7 @@ TEST_CASE("a recording follows what is made and read", "[gradients]") {
   CHECK(g[4].dense().item() == 2 * 14);
 }
 
-TEST_CASE("what a recording has seen goes when nothing can reach it", "[gradients]") {
+TEST_CASE("recorded entries are freed when nothing can reach them", "[gradients]") {
   const Recording recording;
   const std::int64_t base = live_bytes();
   Tensor y = ones({1000});
@@ -122,7 +122,7 @@ TEST_CASE("ops that lead to no source are not differentiated", "[gradients]") {
   CHECK(gradients(both, {b, a})[0].dense().item() == 6);
 }
 
-TEST_CASE("terms are added up by the method that is asked for", "[gradients][memory]") {
+TEST_CASE("terms are added up by the requested method", "[gradients][memory]") {
   const ManyTerms terms(64);
   for (const Tensor& sum : terms.sums)
     CHECK(sum.to_vector() == std::vector<double>(static_cast<std::size_t>(terms.x.size()), 64 * 65 / 2));
@@ -142,7 +142,7 @@ TEST_CASE("every number of terms gives their sum", "[gradients]") {
       CHECK(sum.at({0}) == n * (n + 1) / 2);
 }
 
-TEST_CASE("gradients stop where they are told to", "[gradients]") {
+TEST_CASE("gradients stop at the given tensors", "[gradients]") {
   const Tensor x = tensor(2.0);
   const Recording recording;
   const std::vector<Tensor> pair = outputs(kPair, {x * 1});   // x and 2 x
@@ -159,7 +159,7 @@ TEST_CASE("gradients stop where they are told to", "[gradients]") {
   CHECK(gradients(read * v, v, {.stop_gradients = read})[0].dense().item() == 2);
 }
 
-TEST_CASE("rules that return what does not fit are named", "[gradients][errors]") {
+TEST_CASE("errors name rules whose results do not fit", "[gradients][errors]") {
   const Tensor x = tensor({1.0, 2.0});
   const Recording recording;
   const auto returning = [&](std::vector<Gradient> dx) {

@@ -110,7 +110,7 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
   });
 }
 
-TEST_CASE("a Jacobian has what the tape is asked for", "[jacobian]") {
+TEST_CASE("a Jacobian has a part for each source, none without a path", "[jacobian]") {
   const Tensor x = tensor({1.0, 2.0}), other = ones({3}), n = tensor({1, 2, 3});
   const Variable v(tensor({{1.0, 2.0}, {3.0, 4.0}}));
   GradientTape tape({.persistent = true});
@@ -132,7 +132,7 @@ TEST_CASE("a Jacobian has what the tape is asked for", "[jacobian]") {
   set_warning_handler({});
 }
 
-TEST_CASE("what has no Jacobian is refused, and the tape is as it was", "[jacobian][errors]") {
+TEST_CASE("a target without a Jacobian is an error, and the tape is unchanged", "[jacobian][errors]") {
   const Tensor x = ones({2, 2}), z = astype(x, DType::c64);
   GradientTape tape;
   tape.watch(x), tape.watch(z);
@@ -173,7 +173,7 @@ TEST_CASE("rows go together in chunks that fit", "[jacobian][memory]") {
   }
 }
 
-TEST_CASE("variables that nobody asks for cost nothing", "[jacobian]") {
+TEST_CASE("variables that are not sources cost nothing", "[jacobian]") {
   const Variable w(ones({3}));
   const Tensor x = tensor({1.0, 2.0, 3.0});
   seen = {};
@@ -186,7 +186,7 @@ TEST_CASE("variables that nobody asks for cost nothing", "[jacobian]") {
 
 // An operation with its own backward function takes one cotangent at a time; a tensor of rank 8 cannot have
 // more axes.
-TEST_CASE("what cannot go together is looped over", "[jacobian]") {
+TEST_CASE("ops that cannot be stacked are looped over", "[jacobian]") {
   const Tensor x = tensor({1.0, 2.0});
   GradientTape tape;
   tape.watch(x);
@@ -293,7 +293,7 @@ TEST_CASE("the Jacobian of an empty target is empty where a path leads", "[jacob
   CHECK(h.spec() == Spec{DType::f64, {0, 0}});
 }
 
-TEST_CASE("what a Jacobian cannot do is said first, and leaves the tape usable", "[jacobian][errors]") {
+TEST_CASE("errors of a Jacobian come first, and leave the tape usable", "[jacobian][errors]") {
   const Tensor x = ones({1, 1, 1, 1, 1});
   GradientTape tape;
   tape.watch(x);
@@ -334,7 +334,7 @@ TEST_CASE("a last chunk of rows may be smaller", "[jacobian]") {
 }
 
 // The largest tensor comes after a freed slot.
-TEST_CASE("chunks are as small as the largest tensor on the tape asks for", "[jacobian]") {
+TEST_CASE("the largest tensor on the tape limits the size of chunks", "[jacobian]") {
   const Tensor x = tensor({1.0, 2.0, 3.0}, DType::f64);
   GradientTape tape;
   tape.watch(x);

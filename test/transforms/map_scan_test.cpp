@@ -192,7 +192,7 @@ TEST_CASE("the inputs of map_scan broadcast and are promoted", "[map_scan]") {
   CHECK(gradient[1].dense().item<float>() == Approx(expected).epsilon(1e-6));
 }
 
-TEST_CASE("map_scan without xs goes as many steps as it is told", "[map_scan]") {
+TEST_CASE("map_scan without xs runs the given number of steps", "[map_scan]") {
   const auto twice = [](const auto& c, const auto&, const auto&) {
     return std::pair(std::array{2 * c[0]}, std::array<std::remove_cvref_t<decltype(c[0])>, 0>{});
   };
@@ -218,7 +218,7 @@ TEST_CASE("a compiled function with map_scan has the bits of eager", "[map_scan]
   check_same(recorded(x), eager);
 }
 
-TEST_CASE("what map_scan refuses", "[map_scan]") {
+TEST_CASE("map_scan rejects invalid arguments", "[map_scan]") {
   const Tensors x = inputs(4, 3);
   const auto with = [&](std::size_t i, const Tensor& t) {
     Tensors z = x;

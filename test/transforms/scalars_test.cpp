@@ -128,7 +128,7 @@ TEST_CASE("branches and loops of scalars follow values", "[scalars]") {
   CHECK(scalars::gradient(kinked, 1.0) == 2);
 }
 
-TEST_CASE("what is not chosen or not used adds nothing", "[scalars]") {
+TEST_CASE("unselected and unused values add nothing", "[scalars]") {
   const auto safe = [](const auto& x) { return where(x > 0, sqrt(x), 0 * x); };
   CHECK(scalars::gradient(safe, 0.0) == 0);
   CHECK(scalars::gradient<Mode::forward>(safe, 0.0) == 0);
@@ -171,7 +171,7 @@ TEST_CASE("infinite derivatives are the same in both modes", "[scalars]") {
   same(slope, 0, 0);
 }
 
-TEST_CASE("a derivative inside of another sees the outer numbers as constants", "[scalars]") {
+TEST_CASE("a nested derivative sees outer numbers as constants", "[scalars]") {
   // d/dx (x · d/dy (x + y) at y = 1) is 1, the example of perturbation confusion.
   const auto f = [](const auto& x) {
     using S = std::remove_cvref_t<decltype(x)>;
@@ -181,7 +181,7 @@ TEST_CASE("a derivative inside of another sees the outer numbers as constants", 
   CHECK(scalars::gradient(f, 1.0) == 1);
 }
 
-TEST_CASE("long programs of scalars, and such that throw", "[scalars]") {
+TEST_CASE("long programs of scalars, and programs that throw", "[scalars]") {
   const auto power = [](const auto& x) {
     auto y = x;
     for (int i = 1; i < 100'000; ++i)
