@@ -74,7 +74,7 @@ TEST_CASE("GradBench's descents converge to the expected points") {
       }
 }
 
-TEST_CASE("GradBench's sizes are those of its evals") {
+TEST_CASE("GradBench's sizes match its evals") {
   const auto sizes = [](const std::string& name) {
     std::vector<std::string> all;
     for (const Size& size : eval(name).sizes)

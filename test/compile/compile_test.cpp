@@ -188,7 +188,7 @@ TEST_CASE("gradients are returned as the function returns them: dense, sparse or
   }
 }
 
-TEST_CASE("an error in a replay leaves variables as they were", "[recorded][errors]") {
+TEST_CASE("an error in a replay leaves variables unchanged", "[recorded][errors]") {
   const Variable v(zeros({2}));
   const auto f = compile([&](const Tensor& i) {
     v += 1;

@@ -84,7 +84,7 @@ TEST_CASE("groups on several threads compute the bits of their kernels", "[progr
   set_num_threads(before);
 }
 
-TEST_CASE("sums of n elements are those of the kernels for every n", "[program]") {
+TEST_CASE("sums of n elements have the bits of the kernels for every n", "[program]") {
   for (const std::int64_t n :
        {1, 3, 15, 16, 31, 64, 65, 1023, 1024, 4096, 4100, 32767, 32768, 32769, 32784, 98305}) {
     CAPTURE(n);

@@ -19,7 +19,7 @@ Tensor gradient_of(const Tensor& x, Tensor (*f)(const Tensor&)) {
 
 }   // namespace
 
-TEST_CASE("a replay leaves its arguments and variables as they are", "[compile]") {
+TEST_CASE("a replay leaves its arguments and variables unchanged", "[compile]") {
   const auto twice_and_square = [](const Tensor& x) { return sum(x) + sum(x) + sum(x * x); };
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::int64_t n : {1, 8, 16, 17, 18, 64, 1000}) {

@@ -189,7 +189,7 @@ TEST_CASE("numbers take the dtype of the other operand, or one that can represen
   CHECK((1 - tensor({1.0, 3.0})).to_vector() == Doubles{0, -2});
 }
 
-TEST_CASE("the default dtype is that of numbers and new tensors without one", "[tensor]") {
+TEST_CASE("numbers and new tensors without a dtype have the default dtype", "[tensor]") {
   CHECK(default_dtype() == DType::f32);
   struct Reset {
     ~Reset() { set_default_dtype(DType::f32); }

@@ -61,7 +61,7 @@ TEST_CASE("tensors become arrays without a copy", "[xtensor]") {
   CHECK_THROWS_WITH(as_xtensor<float>(t), "data: the tensor is f64[3,20], not f32; use astype");
 }
 
-TEST_CASE("the array keeps the elements alive, and an op leaves them as they are", "[xtensor]") {
+TEST_CASE("the array keeps the elements alive, and an op leaves them unchanged", "[xtensor]") {
   const std::int64_t before = live_bytes();
   {
     Tensor t = ones({1000});

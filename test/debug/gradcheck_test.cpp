@@ -238,7 +238,7 @@ TEST_CASE("gradcheck catches a gradient that is NaN or of another shape", "[grad
   CHECK_THROWS_AS(check_vjp(function(kWrongShape), point), Error);
 }
 
-TEST_CASE("gradcheck holds integers and bools as they are", "[gradcheck]") {
+TEST_CASE("gradcheck keeps integers and bools constant", "[gradcheck]") {
   const TensorFunction rows = [](const std::vector<Tensor>& x) { return square(gather(x[1], x[0])); };
   CHECK(check_gradients(rows, {tensor({2, 0, 2}), uniform({3, 2}, -1, 1)}));
   const Tensor y = as_function(test::kIdentities)({f64({1, 2}), tensor({3, 4, 5})});

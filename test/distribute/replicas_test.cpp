@@ -582,7 +582,7 @@ TEST_CASE("replicas reject invalid options", "[threads]") {
   CHECK(message_of<ArgumentError>([] { kFour.run({}); }) == "run: the replicas' function is empty");
 }
 
-TEST_CASE("running statistics are those of the batches of all replicas", "[threads]") {
+TEST_CASE("running statistics cover the batches of all replicas", "[threads]") {
   const Tensor x = random::normal({24, 5}, {.seed = 1}) * 3 + 7;
   const auto run = [&](const Replicas& replicas) {
     const nn::BatchNorm norm(5, {.momentum = 0.5});

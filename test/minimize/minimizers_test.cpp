@@ -107,7 +107,7 @@ TEST_CASE("minimizers keep dtypes and shapes, and move away from a saddle and a 
             .converged);
 }
 
-TEST_CASE("Newton's method refuses a step to a higher value with a smaller slope", "[minimizers]") {
+TEST_CASE("Newton's method rejects a step to a higher value with a smaller slope", "[minimizers]") {
   std::vector<double> values;
   const auto progress = [&](const Minimum& m) { return values.push_back(m.value), true; };
   // At 0.55 the curvature is small: the whole step leads to -7.2, where the function is nearly flat.
@@ -233,7 +233,7 @@ TEST_CASE("L-BFGS has not converged where the longest step still lowers the valu
   CHECK_THAT(m.reason, Catch::Matchers::StartsWith("the longest step"));
 }
 
-TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
+TEST_CASE("minimizers reject functions that they cannot minimize", "[minimizers]") {
   const Tensor x = tensor({1.0, 2.0});
   CHECK(message_of<ShapeError>([&] { minimize_newton([](const Tensor& t) { return square(t); }, x); }) ==
         "minimize_newton: the function returns f32[2]; use a scalar");

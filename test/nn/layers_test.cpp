@@ -54,7 +54,7 @@ template <class L> void check(const std::string& name, const L& layer) {
 
 }   // namespace
 
-TEST_CASE("dense layers and embeddings are those of torch") {
+TEST_CASE("dense layers and embeddings agree with torch") {
   check("dense", nn::Dense(4, 5, kKey, kF64));
   check("embedding", nn::Embedding(6, 4, kKey, kF64));
   const nn::Embedding table(6, 4, kKey);
@@ -63,7 +63,7 @@ TEST_CASE("dense layers and embeddings are those of torch") {
   CHECK(tape.gradient(y, table.table).slices() != nullptr);
 }
 
-TEST_CASE("convolutional layers are those of torch") {
+TEST_CASE("convolutional layers agree with torch") {
   check("conv1d", nn::Conv1d(4, 6, 3, kKey,
                              {.strides = 2, .dilation = 2, .padding = 1, .groups = 2, .dtype = DType::f64}));
   check("conv2d", nn::Conv2d(4, 6, {3, 2}, kKey,
@@ -123,7 +123,7 @@ TEST_CASE("BatchNorm of halves keeps the variance of f32", "[layers]") {
   }
 }
 
-TEST_CASE("attention of halves with a mask of numbers is that of f32", "[layers]") {
+TEST_CASE("attention of halves with a mask of numbers agrees with f32", "[layers]") {
   const Tensor q = random::normal({3, 4}, {.seed = 1}) * 300.0;
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Tensor half = astype(q, dtype), wide = astype(half, DType::f32);
@@ -149,7 +149,7 @@ TEST_CASE("a query of halves that may attend to nothing gets the mean of the val
   }
 }
 
-TEST_CASE("a call of attention that fails leaves the cache as it was", "[layers]") {
+TEST_CASE("a call of attention that fails leaves the cache unchanged", "[layers]") {
   const nn::MultiHeadAttention layer(4, 2, kKey, {.causal = true});
   nn::AttentionCache cache;
   CHECK_THROWS_AS(layer(zeros({1, 1, 4}), {.mask = zeros({1, 1}, DType::c64), .cache = &cache}), Error);
@@ -158,7 +158,7 @@ TEST_CASE("a call of attention that fails leaves the cache as it was", "[layers]
   CHECK(cache.length() == 1);
 }
 
-TEST_CASE("normalizing layers are those of torch") {
+TEST_CASE("normalizing layers agree with torch") {
   check("layer_norm", nn::LayerNorm(6, {.dtype = DType::f64}));
   check("rms_norm", nn::RMSNorm(6, {.dtype = DType::f64}));
   check("group_norm", nn::GroupNorm(3, 6, {.dtype = DType::f64}));
@@ -169,7 +169,7 @@ TEST_CASE("normalizing layers are those of torch") {
   check("batch_norm_inference", nn::BatchNorm(3, {.dtype = DType::f64}));
 }
 
-TEST_CASE("a batch of one row leaves running statistics as they are, and warns") {
+TEST_CASE("a batch of one row leaves running statistics unchanged, and warns") {
   const test::Warnings warnings;
   const nn::BatchNorm norm(3);
   norm(random::normal({8, 3}, kKey), {.training = true});
@@ -184,7 +184,7 @@ TEST_CASE("a batch of one row leaves running statistics as they are, and warns")
   CHECK(norm.variance.value().to_vector() == variance);
 }
 
-TEST_CASE("recurrent layers are those of torch, with lengths") {
+TEST_CASE("recurrent layers agree with torch, with lengths") {
   const Tensor lengths = value_of("lstm", "lengths");
   const auto flat = [](const Tensor& x) { return reshape(x, {-1}); };
   nn::Lstm lstm(2, 5, kKey, kF64);
@@ -200,7 +200,7 @@ TEST_CASE("recurrent layers are those of torch, with lengths") {
   });
 }
 
-TEST_CASE("recurrent layers go on from a state") {
+TEST_CASE("recurrent layers continue from a state") {
   const Tensor x = random::normal({2, 6, 3}, {.seed = 5});
   const Tensor head = slice(x, {0, 0, 0}, {2, 4, 3}), tail = slice(x, {0, 4, 0}, {2, 2, 3});
   const nn::Lstm lstm(3, 4, kKey);
@@ -226,7 +226,7 @@ TEST_CASE("recurrent layers go on from a state") {
                     "[batch, time, 3]");
 }
 
-TEST_CASE("attention is that of torch") {
+TEST_CASE("attention agrees with torch") {
   check("attention", nn::MultiHeadAttention(8, 2, kKey, {.causal = true, .dtype = DType::f64}));
   const nn::MultiHeadAttention layer(8, 2, kKey, {.memory_width = 6, .dtype = DType::f64});
   check("attention_to_memory", layer, [&](const Tensor& x) {
@@ -235,7 +235,7 @@ TEST_CASE("attention is that of torch") {
   });
 }
 
-TEST_CASE("a cache of keys and values gives what the whole sequence gives") {
+TEST_CASE("attention with a cache of keys and values agrees with the whole sequence") {
   const nn::MultiHeadAttention layer(8, 2, kKey, {.causal = true});
   const Tensor x = random::normal({2, 5, 8}, {.seed = 6});
   nn::AttentionCache cache;
@@ -357,7 +357,7 @@ TEST_CASE("layers are called in order, with keys of their own") {
   CHECK(net.size() == 6);
 }
 
-TEST_CASE("attention of several dtypes is that of the promoted ones", "[layers][attention]") {
+TEST_CASE("attention of several dtypes agrees with promoted operands", "[layers][attention]") {
   for (const DType other : {DType::f64, DType::f16}) {
     const auto in = [&](bool is_other, std::uint64_t seed) {
       return astype(random::normal({2, 3, 4}, {.seed = seed}), is_other ? other : DType::f32);

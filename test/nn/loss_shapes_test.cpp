@@ -135,7 +135,7 @@ TEST_CASE("a single number is the label of all elements", "[losses]") {
   CHECK(huber_loss(1, x).to_vector() == std::vector<double>{0.75, 1});
 }
 
-TEST_CASE("losses of halves are those of f32, rounded", "[losses]") {
+TEST_CASE("losses of halves are f32 losses, rounded", "[losses]") {
   const Tensor labels = tensor({{0.0, 1.0, 1.0, 0.0}, {0.25, 0.5, 0.125, 0.125}, {30.0, -300.0, 2.0, 0.0}}),
                predictions =
                    tensor({{1.0, 0.0, 0.001, 0.999}, {0.5, 0.0001, 0.25, 0.25}, {1.0, 300.0, -14.0, 9.0}});

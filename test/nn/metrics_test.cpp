@@ -112,7 +112,7 @@ TEST_CASE("metrics have the values of scikit-learn", "[metrics]") {
   }
 }
 
-TEST_CASE("metrics of several batches are those of all", "[metrics]") {
+TEST_CASE("metrics of several batches are the metrics of all their rows", "[metrics]") {
   for (const MetricCase& of : cases) {
     INFO(of.metric.name());
     Metric metric = of.metric;

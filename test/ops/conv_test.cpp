@@ -190,7 +190,7 @@ TEST_CASE("convolutions of volumes in f32 agree with f64, whatever the algorithm
   set_num_threads(before);
 }
 
-TEST_CASE("the gradient in the filters of many images is the sum of those of few", "[conv]") {
+TEST_CASE("the gradient in the filters of many images is the sum of the gradients of few", "[conv]") {
   const Tensor x = samples::uniform({48, 40, 40, 16}, -1, 1), dy = samples::uniform(x.shape(), -1, 1, 1),
                f = zeros({3, 3, 16, 16}, DType::f64);
   const Conv2dOptions same{.padding = Padding::same};

@@ -338,7 +338,7 @@ TEST_CASE("derivatives of pseudoinverses that treat singular values as zero", "[
   CHECK(check_gradients(f, {both}));
 }
 
-TEST_CASE("decompositions refuse matrices that LAPACK cannot count", "[decompositions][errors]") {
+TEST_CASE("decompositions reject matrices that are too large for LAPACK", "[decompositions][errors]") {
   CHECK_THROWS_WITH(qr(zeros({std::int64_t{1} << 31, 0})),
                     "qr: extents of 2^31 and more are too large: x is f32[2147483648,0]");
   CHECK_THROWS_WITH(svd(zeros({0, std::int64_t{1} << 31})),

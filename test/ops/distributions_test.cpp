@@ -228,7 +228,7 @@ TEST_CASE("the gradient of gamma is smooth where its formula changes", "[random]
 }
 
 TEST_CASE(
-    "gradients of a truncated normal distribution are those of its mean, with bounds that are infinite too",
+    "gradients of a truncated normal distribution are the gradients of its mean, also with infinite bounds",
     "[random]") {
   for (const DType dtype : kFloating) {
     const Tensor mean = number(0.5, dtype), stddev = number(2, dtype), low = number(-kInf, dtype),

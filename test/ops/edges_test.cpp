@@ -296,7 +296,7 @@ const std::map<std::string_view, Binary> kBinary = {
 
 }   // namespace
 
-TEST_CASE("values are those of C's library", "[edges]") {
+TEST_CASE("values agree with C's library", "[edges]") {
   std::size_t compared = 0;
   for_all([&](const Op& op, const Type& t, const auto& points, const Tensors& x, const Computed& r) {
     const auto unary = kUnary.find(op.name);
@@ -430,7 +430,7 @@ TEST_CASE(
 
 // As docs/inside/decisions/elementwise_functions.md says: the smaller side's, and what a comparison with NaN
 // chooses.
-TEST_CASE("at the kink at 0 derivatives are those of the smaller side", "[edges]") {
+TEST_CASE("at the kink at 0 derivatives are taken on the smaller side", "[edges]") {
   const auto slope = [](const auto& f, double x) { return grad(f, tensor(x, DType::f64)).dense().item(); };
   const auto of_relu = [](const Tensor& x) { return relu(x); };
   const auto of_relu6 = [](const Tensor& x) { return relu6(x); };
@@ -540,7 +540,7 @@ TEST_CASE("complex derivatives on both sides of branch cuts are adjoint, and rig
   CHECK(ops > 25);
 }
 
-TEST_CASE("complex values are those of C++'s library", "[edges][complex]") {
+TEST_CASE("complex values agree with C++'s library", "[edges][complex]") {
   using Function = Number (*)(const Number&);
   const std::map<std::string_view, Function> functions = {
       {"sqrt", std::sqrt<double>},

@@ -149,7 +149,7 @@ TEST_CASE("a length cuts off or fills up with zeros", "[fft]") {
 
 // For a holomorphic f a gradient g becomes g · conj(f'): through the transform, n times the inverse
 // transform.
-TEST_CASE("gradients of transforms are those of their definition", "[fft]") {
+TEST_CASE("gradients of transforms agree with their definition", "[fft]") {
   const Tensor z = samples::spread({5}), g = samples::spread({5}, 2);
   {
     GradientTape tape;

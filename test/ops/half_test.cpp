@@ -182,7 +182,7 @@ TEST_CASE("every op of f32 accepts f16 and bf16, and rounds once", "[op]") {
         }
 }
 
-TEST_CASE("elementwise passes of halves are those of f32, at all lengths and places", "[half]") {
+TEST_CASE("elementwise passes of halves agree with f32, at all lengths and positions", "[half]") {
   for (const DType half : {DType::f16, DType::bf16})
     for (const std::int64_t n : {1, 31, 32, 33, 511, 512, 513, 1500, 20000, 300000})
       for (const Shape& shape : {Shape{n}, Shape{3, n / 3 + 1}}) {
@@ -324,7 +324,7 @@ TEST_CASE("derivatives of halves of second order", "[half]") {
   }
 }
 
-TEST_CASE("derivatives of halves of second order are those of f32 up to rounding", "[half]") {
+TEST_CASE("derivatives of halves of second order agree with f32 up to rounding", "[half]") {
   using Function = Tensor (*)(const Tensor& x, const Tensor& w);
   constexpr std::pair<const char*, Function> functions[] = {
       {"elementwise", [](const Tensor& x, const Tensor& w) { return tanh(x) * w + x * x; }},

@@ -106,7 +106,7 @@ TEST_CASE("logic accepts bool tensors, and numbers as bool", "[math]") {
 }
 
 // The sums of small integers are exact, so the loops below are the expected values.
-TEST_CASE("rows of every length, added to new memory and to that of an operand", "[math]") {
+TEST_CASE("rows of every length, added to new memory and to an operand's", "[math]") {
   for (const std::int64_t rows : {2, 5, 700})
     for (std::int64_t n = 1; n < 40; ++n) {
       CAPTURE(rows, n);

@@ -79,7 +79,7 @@ TEST_CASE("x += y is x = x + y: other handles keep their value", "[operators]") 
   CHECK(&same == &x);
 }
 
-TEST_CASE("dtype and shape after += are those of the sum", "[operators]") {
+TEST_CASE("x has the dtype and shape of the sum after +=", "[operators]") {
   Tensor x = tensor({1.0, 2.0});
   x += tensor({{1.0}, {2.0}});
   CHECK(x.spec() == Spec{DType::f32, {2, 2}});

@@ -47,7 +47,7 @@ void check_derivative_of(const Function& smooth, const Function& f, const std::v
 
 }   // namespace
 
-TEST_CASE("gradients of rounded values are those of clipping", "[quantize]") {
+TEST_CASE("gradients of rounded values are the gradients of clipping", "[quantize]") {
   const Tensor x = uniform({4, 3}, -2, 3), low = tensor(-0.9, DType::f64),
                high = tensor(2.1, DType::f64);   // a range that quantisation shifts by 0.1
   const auto clipped = [](const std::vector<Tensor>& in) {

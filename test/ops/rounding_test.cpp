@@ -86,7 +86,7 @@ TEST_CASE("masked products and quotients are 0 where their mask is, with their g
   CHECK(gradients(hypot, 0, 0) == std::vector<double>{0, 0});
 }
 
-TEST_CASE("the gradient of floor_mod is that of the branch it is on", "[rounding]") {
+TEST_CASE("the gradient of floor_mod is the gradient of its branch", "[rounding]") {
   CHECK(gradients(floor_mod, 7.5, 2) == std::vector<double>{1, -3});
   CHECK(gradients(floor_mod, -7.5, 2) == std::vector<double>{1, 4});
 }

@@ -219,7 +219,7 @@ TEST_CASE("products of extents of empty tensors that overflow", "[sizes]") {
             .shape() == Shape{0, k62});
 }
 
-TEST_CASE("numbers that are no dtype are refused", "[sizes]") {
+TEST_CASE("numbers that are not dtypes are rejected", "[sizes]") {
   const auto none = static_cast<DType>(77);
   const Tensor x = ones({2});
   CHECK(message_of<DTypeError>([&] { (void)zeros({2}, none); }) ==

@@ -107,7 +107,7 @@ TEST_CASE("special functions agree with values of 40 digits", "[special]") {
   }
 }
 
-TEST_CASE("special functions of f32 are those of f64, rounded", "[special]") {
+TEST_CASE("special functions of f32 are f64 results, rounded", "[special]") {
   const Tensor x = tensor({0.1f, 0.5f, 0.75f, 1.0f / 3, 0.9f}), y = tensor({2.5f, 0.3f, 1.7f, 4.0f, 0.6f});
   for (const Measured& f : kFunctions) {
     INFO(f.name);

@@ -107,7 +107,7 @@ TEST_CASE("transformations change the gradients of a step, in their order", "[op
 }
 
 // In f32, rounded to the half once.
-TEST_CASE("transformations of halves are those of f32", "[half][optimizer]") {
+TEST_CASE("transformations of halves agree with f32", "[half][optimizer]") {
   const std::pair<const char*, GradientTransform> all[] = {
       {"clip_value", transforms::clip_value(0.5)},
       {"clip_norm", transforms::clip_norm(1.5)},
@@ -370,7 +370,7 @@ TEST_CASE("a loss scale does not count a step that its optimizer refuses", "[opt
   CHECK(scale.state().scalars[1].value == 0);   // good
 }
 
-TEST_CASE("a weighted average has one shape, that of its values", "[optimizer]") {
+TEST_CASE("a weighted average has the shape of its values", "[optimizer]") {
   WeightedMovingAverage average(0.5);
   CHECK(message_of<ShapeError>([&] {
           average.update(ones({3}), ones({2, 3}));

@@ -494,7 +494,7 @@ TEST_CASE("a gradient that is none gives the reason that the tape knows", "[tape
       why(Gradient()).starts_with("this gradient is none: no path leads from the target to the source; ask"));
 }
 
-TEST_CASE("a gradient of a source that the tape does not track gives the reason", "[tape][errors]") {
+TEST_CASE("a gradient of an untracked source gives the reason", "[tape][errors]") {
   struct Case {
     std::string_view what;
     std::function<std::pair<Gradient, std::string>()> none;   // and what explain() says

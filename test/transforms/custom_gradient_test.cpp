@@ -305,7 +305,7 @@ TEST_CASE("a backward function that returns too few gradients is named", "[custo
   CHECK_THROWS_WITH(tape.gradient(y, x), "lazy: the backward function returned 1 gradients for 2 inputs");
 }
 
-TEST_CASE("custom gradients of higher order are those of the gradient function", "[custom]") {
+TEST_CASE("custom gradients of higher order are derivatives of the gradient function", "[custom]") {
   // The value is exp; the gradient function returns 3 x² regardless.
   auto f = custom_gradient(
       [](const Tensor& x) { return std::pair(exp(x), [x](const Tensor& dy) { return 3 * x * x * dy; }); });

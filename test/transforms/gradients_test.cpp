@@ -278,7 +278,7 @@ TEST_CASE("cases: gradients", "[cases][gradients]") {
 
 // d is computed from a through b and c; the gradient may be stopped at each of the four, and taken with
 // respect to each.
-TEST_CASE("cases: partial derivatives are those of a program with its tensors cut", "[cases][gradients]") {
+TEST_CASE("cases: partial derivatives agree with a program whose tensors are cut", "[cases][gradients]") {
   check_case("grad-stop-gradients-equivalence", [&](Case& c) {
     std::vector<Tensor> r;
     for (std::uint64_t i = 0; i < 10; ++i)

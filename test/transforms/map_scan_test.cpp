@@ -157,7 +157,7 @@ TEST_CASE("derivatives of map_scan agree with finite differences", "[map_scan]")
   CHECK(check_gradients([](const Tensors& z) { return weighted(fused(z)); }, x));
 }
 
-TEST_CASE("the tangents of map_scan are those of its step by ops", "[map_scan]") {
+TEST_CASE("the tangents of map_scan agree with its step by ops", "[map_scan]") {
   const Tensors x = inputs(6, 5), all = inputs(6, 5);
   const auto tangents = [&](const auto& f) {
     const ForwardAccumulator accumulator(Sources(std::vector<Source>{x[0], x[3], x[5]}),
