@@ -198,9 +198,8 @@ auto value_and_grad_and_aux(std::string_view name, const F& f, const X&... x) {
       return std::tuple(Tensor(), Gradient(), std::move(*other));
     }
   } else {
-    static_assert(kIsPair<Both>,
-                  "has_aux: the function has to return a std::pair of what is differentiated and something "
-                  "else");
+    static_assert(kIsPair<Both>, "has_aux: the function has to return a std::pair of the value to "
+                                 "differentiate and an auxiliary result");
     return std::tuple(Tensor(), Gradient(), 0);
   }
 }

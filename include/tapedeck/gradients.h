@@ -96,8 +96,7 @@ auto value_and_grad(const F& f, std::initializer_list<Source> xs, const Gradient
 template <detail::Differentiable F, class A, class B, class... More>
 auto value_and_grad(const F&, const A&, const B&,
                     const More&...) requires std::convertible_to<const B&, Source> {
-  static_assert(sizeof(F) == 0,
-                "value_and_grad: several arguments stand in braces: value_and_grad(f, {x, y})");
+  static_assert(sizeof(F) == 0, "value_and_grad: put several arguments in braces: value_and_grad(f, {x, y})");
 }
 /// Like value_and_grad, but returns the gradients only.
 template <detail::Differentiable F = detail::UnaryOp, detail::AnySources X>
@@ -113,7 +112,7 @@ auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& o
 /// Rejects arguments without braces at compile time, with a message that says what to write.
 template <detail::Differentiable F, class A, class B, class... More>
 auto grad(const F&, const A&, const B&, const More&...) requires std::convertible_to<const B&, Source> {
-  static_assert(sizeof(F) == 0, "grad: several arguments stand in braces: grad(f, {x, y})");
+  static_assert(sizeof(F) == 0, "grad: put several arguments in braces: grad(f, {x, y})");
 }
 
 /// The result of implicit_value_and_grad. Optimizers accept both lists: apply_gradients(g.gradients,

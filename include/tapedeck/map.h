@@ -107,8 +107,7 @@ template <class F, int n, class A, bool moved = false> struct MapLoops {
   template <class D, class R> static D as(const R& result) {
     static_assert(!kIsCondition<R>,
                   "map: the lambda returns a condition; return where(condition, 1, 0) for a number");
-    static_assert(kIsCondition<R> || std::is_convertible_v<R, D>,
-                  "map: the lambda returns what is no number");
+    static_assert(kIsCondition<R> || std::is_convertible_v<R, D>, "map: the lambda must return a number");
     return D(result);
   }
 
@@ -325,8 +324,7 @@ template <MapName name = "map", class A = detail::MapTarget, class F, MapOperand
 auto map(const F& f, X&&... x) requires(sizeof...(X) > 0) {
   constexpr int n = sizeof...(X);
   static_assert(n >= 1 && n <= kernels::kMapInputs, "map: takes one to sixteen tensors");
-  static_assert(std::is_copy_constructible_v<F>,
-                "map: the lambda must be one that can be copied, since a tape keeps it");
+  static_assert(std::is_copy_constructible_v<F>, "map: the lambda must be copyable, since a tape keeps it");
   static_assert(detail::kTakesNumbers<F, n, A>,
                 "map: the lambda has to take as many numbers as there are tensors, as auto, and be callable "
                 "const: [](auto x, auto y) …");

@@ -385,7 +385,7 @@ auto map_scan(const F& f, const std::array<Tensor, C>& carry, const std::array<T
   static_assert(C > 0, "map_scan: takes one carry or more; without, use map");
   static_assert(C + X + P <= 64, "map_scan: takes up to 64 tensors");
   static_assert(std::is_copy_constructible_v<F>,
-                "map_scan: the lambda must be one that can be copied, since a tape keeps it");
+                "map_scan: the lambda must be copyable, since a tape keeps it");
   using L = detail::MapScanLoops<F, C, X, P, A>;
   std::vector<Tensor> inputs(carry.begin(), carry.end());
   inputs.insert(inputs.end(), xs.begin(), xs.end());

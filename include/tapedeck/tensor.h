@@ -96,10 +96,9 @@ class TAPEDECK_EXPORT Tensor {
   template <class Bool>
   requires std::same_as<Bool, bool>
   explicit operator Bool() const {
-    static_assert(
-        sizeof(Bool) == 0,
-        "a Tensor is no condition: item() is the number of one with one element, as in all(x > 0).item(); "
-        "where and cond choose by a tensor");
+    static_assert(sizeof(Bool) == 0,
+                  "a Tensor is not a condition: use item() of a tensor with one element, as in all(x > "
+                  "0).item(); where and cond select by a tensor");
     return false;
   }
 

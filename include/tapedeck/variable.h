@@ -33,7 +33,7 @@ class TAPEDECK_EXPORT Variable {
   template <class Number>
   requires std::is_arithmetic_v<Number>
   explicit Variable(Number, const VariableOptions& = {}) {
-    static_assert(sizeof(Number) == 0, "a Variable is made of a tensor: Variable(tensor(1.0))");
+    static_assert(sizeof(Number) == 0, "a Variable is constructed from a tensor: Variable(tensor(1.0))");
   }
 
   /// The properties set at construction. Names need not be unique.

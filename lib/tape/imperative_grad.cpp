@@ -13,8 +13,8 @@
 // An output without a term counts as zeros; an op whose outputs all have no term is skipped. The terms of a
 // tensor are summed at once when it is complete, or early when they are many and large, so that they never
 // take much more memory than min_aggregate_bytes. Each op runs once: bookkeeping is linear in the size of the
-// tape, in time and memory. What the entries of a consumed tape have saved is released as soon as their rules
-// have run. `arrival` is called during the pass, when the gradient of a watched source is final.
+// tape, in time and memory. Tensors that the entries of a consumed tape have saved are released as soon as
+// the rules have run. `arrival` is called during the pass, when the gradient of a watched source is final.
 //
 // A pass may compute with many cotangents at once: each gradient then has one more leading axis. Rules batch
 // over this axis, or run once per cotangent. If tensors are watched that are not sources, ops whose inputs

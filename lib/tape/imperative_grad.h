@@ -18,7 +18,7 @@ extern const VSpace kGradients;
 /// Called during the pass with the final gradient of a source, which may be none.
 using Arrival = std::function<void(std::size_t source, const Gradient& gradient)>;
 
-/// What distinguishes a pass from a plain call of gradient().
+/// The options of a pass beyond those of gradient().
 struct Pass {
   /// Tensors that receive gradients, but pass none on to their producers.
   std::span<const Tensor> stops = {};

@@ -24,8 +24,9 @@ std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   return y;
 }
 
-// What f is called with for xs: new tensors, so that xs themselves, which f may also capture, are constants,
-// and a tensor that is listed twice is two arguments. A function without arguments captures xs.
+// The arguments with which f is called for xs: new tensors, so that xs themselves, which f may also capture,
+// are constants, and a tensor that is listed twice is two arguments. A function without arguments captures
+// xs.
 std::vector<Tensor> arguments(const Traced& f, std::vector<Tensor> xs) {
   if (!f.takes_nothing)
     for (Tensor& x : xs)

@@ -44,7 +44,7 @@ class Layer {
       Layer(L&& layer) {
     using Own = std::decay_t<L>;
     static_assert(detail::LayerLike<Own>,
-                  "a layer is what can be called with a tensor, const, and returns one: Tensor "
+                  "a layer must be callable, also if const, with a tensor, and return one: Tensor "
                   "operator()(const Tensor& x) const");
     if constexpr (detail::LayerLike<Own>) layer_ = std::make_unique<Of<Own>>(std::forward<L>(layer));
   }

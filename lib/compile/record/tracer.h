@@ -16,8 +16,8 @@ class Tracer final : public Trace {
  public:
   using Variables = std::map<const detail::VariableCell*, std::weak_ptr<detail::VariableCell>>;
 
-  /// What the function may do. captures: read tensors and keys that are not arguments. actions: take steps
-  /// with state on the host, such as those of an optimizer.
+  /// The permissions of the function. captures: read tensors and keys that are not arguments. actions: take
+  /// steps with state on the host, such as those of an optimizer.
   struct Allowed {
     bool captures = true, actions = true;
   };

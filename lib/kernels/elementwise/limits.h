@@ -33,8 +33,8 @@ inline constexpr std::int64_t kSharedPiece = 2048;
 /// The most elements of a block of short rows, whose operands are written out to buffers of this size.
 inline constexpr std::int64_t kShortBlock = 1024;
 /// The most elements of a short row, so that a block has at least four of them. A row that is taken by itself
-/// costs some 20 ns beside its elements. Up to here, gradients of broadcast operands are the op sum, too,
-/// since the pass would add up a few elements at a time.
+/// costs some 20 ns in addition to its elements. Up to here, gradients of broadcast operands are the op sum,
+/// too, since the pass would add up a few elements at a time.
 inline constexpr std::int64_t kShortRow = kShortBlock / 4;
 /// The same where an operand has a single element per row, since repeating elements takes longer than
 /// repeating whole rows.
@@ -57,12 +57,12 @@ inline constexpr std::int64_t kPairwiseEnd = 8;
 /// The least elements of a band, on average, in a pass over rows that sums gradients; also the elements of a
 /// part of a row, into which rows of more than twice as many are cut.
 inline constexpr std::int64_t kGradientBand = 1 << 14;
-/// The fewest steps that bands are made of, if the axes outside the rows have as many: further inner axes
-/// count as steps until there are so many.
+/// The fewest steps to divide into bands, if the axes outside the rows have as many: further inner axes count
+/// as steps until this number is reached.
 inline constexpr std::int64_t kFewestSteps = 8;
 /// The most bands of a pass, each of which may have a copy of a gradient.
 inline constexpr std::int64_t kMostBands = 32;
-/// A gradient's copies for bands have at most one in so many of the elements of the pass, all together, to
+/// All copies of a gradient for bands have together at most the elements of the pass, divided by this, to
 /// stay small compared with the operands.
 inline constexpr std::int64_t kCopiesShare = 4;
 
