@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/uniform_bounds.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -62,8 +63,7 @@ Initializer zeros() { return constant(0); }
 Initializer ones() { return constant(1); }
 
 Initializer uniform(double low, double high) {
-  check_finite("uniform", low, high);
-  if (!(low < high)) throw_error<ArgumentError>("uniform: low is {}, high {}; it has to be below", low, high);
+  check_uniform_bounds(low, high);
   return [=](const Shape& shape, random::Key key, DType dtype) {
     return random::uniform(shape, key, low, high, dtype);
   };

@@ -241,7 +241,7 @@ Tensor gaussian_nll_loss(const Tensor& labels, const Tensor& means, const Tensor
                          const GaussianNllOptions& options) {
   constexpr std::string_view name = "gaussian_nll_loss";
   if (!(options.epsilon > 0))
-    throw_error<ArgumentError>("{}: epsilon is {}; use a positive one", name, options.epsilon);
+    throw_error<ArgumentError>("{}: epsilon is {}; use a positive number", name, options.epsilon);
   return of_fitting(name, labels, means, [&](const Tensor& z, const Tensor& m) {
     if (variances.dtype() != means.dtype())
       throw_error<DTypeError>("{}: means is {}, variances is {}; use astype", name, means.spec(),

@@ -57,7 +57,7 @@ MovingAverage::MovingAverage(Variable variable, MovingAverageOptions options)
     : variable_(std::move(variable)) {
   const DType t = variable_.dtype();
   if (!is_trainable(t))
-    throw_error<DTypeError>("{}: {} is {}; use a variable of a floating dtype", kName,
+    throw_error<DTypeError>("{}: {} is {}; use a floating-point or complex dtype", kName,
                             detail::label(variable_.cell()), variable_.cell().value.spec());
   if (options.zero_debias)
     biased_ = zeros(variable_.shape(), computed_in(t));

@@ -63,7 +63,8 @@ TEST_CASE("orthogonal kernels have orthonormal columns or rows") {
 }
 
 TEST_CASE("initializers reject invalid numbers") {
-  CHECK_THROWS_WITH(init::uniform(1, 1), "uniform: low is 1, high 1; it has to be below");
+  CHECK_THROWS_WITH(init::uniform(1, 1),
+                    "uniform: low must be less than high, and high - low finite: low is 1, high is 1");
   CHECK_THROWS_WITH(init::normal(INFINITY), "normal: inf and 0 are not both finite");
 }
 

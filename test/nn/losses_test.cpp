@@ -340,7 +340,7 @@ TEST_CASE("errors of losses name the loss", "[losses]") {
   CHECK(message_of<A>([&] { nn::categorical_focal_cross_entropy(row, row, {.alpha = 1.5}); }) ==
         "categorical_focal_cross_entropy: alpha is 1.5; use a number from 0 to 1");
   CHECK(message_of<A>([&] { nn::gaussian_nll_loss(row, row, row, {.epsilon = 0}); }) ==
-        "gaussian_nll_loss: epsilon is 0; use a positive one");
+        "gaussian_nll_loss: epsilon is 0; use a positive number");
   CHECK(message_of<S>([&] { nn::gaussian_nll_loss(row, row, column); }) ==
         "gaussian_nll_loss: means and variances differ: means is f32[2], variances is f32[2,1]; use "
         "squeeze(variances, 1)");

@@ -318,7 +318,7 @@ TEST_CASE("a transformation may add another one, which is for later steps", "[op
 TEST_CASE("averages and sums of gradients reject values that they cannot keep", "[optimizer]") {
   CHECK(message_of<DTypeError>([] {
           MovingAverage(Variable(tensor({1, 2}), {.name = "n"}));
-        }) == "moving_average: variable \"n\" is i32[2]; use a variable of a floating dtype");
+        }) == "moving_average: variable \"n\" is i32[2]; use a floating-point or complex dtype");
   GradientAccumulator sum;
   CHECK(message_of<DTypeError>([&] {
           sum.add({{ones({2}, DType::f64), Variable(ones({2}), {.name = "w"})}});

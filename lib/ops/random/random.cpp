@@ -1,10 +1,9 @@
 // Random tensors. In: a key. Out: random numbers, which the key determines.
 #include "tapedeck/ops/random.h"
 
-#include <cmath>
-
 #include "core/format.h"
 #include "core/trace.h"
+#include "core/uniform_bounds.h"
 #include "kernels/random/random.h"
 #include "ops/infer.h"
 #include "ops/random/random.h"
@@ -88,9 +87,7 @@ Key Key::split(std::uint64_t i) const {
 }
 
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
-  if (!(low < high) || !std::isfinite(high - low))
-    throw_error<ArgumentError>(
-        "uniform: low must be less than high, and high - low finite: low is {}, high is {}", low, high);
+  check_uniform_bounds(low, high);
   return kUniform(UniformAttrs{key, {dtype, shape}, low, high});
 }
 
