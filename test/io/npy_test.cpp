@@ -134,7 +134,7 @@ TEST_CASE("npy: hostile files are errors that say what is wrong", "[npy][errors]
   CHECK(loaded.message(std::string("\x93NUMPY\1\0\xff\xff{}", 12)) ==
         "ends inside the header: it has 65535 bytes, but only 2 are left");
   CHECK(loaded.message(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)) ==
-        "has a header of 4294967295 bytes, of 65536 at most");
+        "has a header of 4294967295 bytes; at most 65536 are allowed");
   CHECK(loaded.message(npy("", "")) == "the header has no { where one is expected");
   CHECK(loaded.message(npy("{", "")) == "the header has no quoted text where one is expected");
   CHECK(loaded.message(npy("{'descr", "")) == "the header has no quoted text where one is expected");

@@ -267,7 +267,7 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), four) ==
         "tensor \"w\": its data_offsets are not two ascending numbers");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), four) ==
-        "tensor \"w\" is f32[2] and has 4 bytes");
+        "tensor \"w\" is f32[2], but has 4 bytes");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]})"),
                        four) == "has 4 bytes of data, but its tensors take 1073741824");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), eight) ==
