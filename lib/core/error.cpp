@@ -10,7 +10,7 @@ namespace {
 
 struct Warnings {   // guarded by warnings_lock
   std::function<void(std::string_view)> handler;
-  std::map<std::string, int, std::less<>> told;
+  std::map<std::string, int, std::less<>> counts;   // by text
 };
 
 // Never destroyed: warnings may be issued during process exit.
@@ -29,8 +29,8 @@ void set_warning_handler(std::function<void(std::string_view)> handler) {
 void warn(std::string_view text) {
   Warnings& w = warnings();
   const std::lock_guard lock(warnings_lock);
-  const auto at = w.told.find(text);
-  int& count = at != w.told.end() ? at->second : w.told.emplace(text, 0).first->second;
+  const auto at = w.counts.find(text);
+  int& count = at != w.counts.end() ? at->second : w.counts.emplace(text, 0).first->second;
   if (count == 5) return;
   ++count;
   if (w.handler)

@@ -176,8 +176,9 @@ void GradientTape::reset() {
 std::vector<Gradient> GradientTape::gradients_of(const Targets& targets, const Sources& sources,
                                                  const GradientOptions& options) {
   const TapeOptions& tape = tape_->options();
-  thread_local bool told = false;
-  if (tape.persistent && !tape.watch_all && tape_->entered() && !tape_->paused && !std::exchange(told, true))
+  thread_local bool warned = false;
+  if (tape.persistent && !tape.watch_all && tape_->entered() && !tape_->paused &&
+      !std::exchange(warned, true))
     warn(
         "gradient: this persistent tape is still recording, so it records the gradient too; call stop() "
         "before, or use a Recording for higher derivatives");

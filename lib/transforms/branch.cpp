@@ -23,7 +23,7 @@ namespace {
 const Spec kToken = {DType::f32, {0}};
 
 // Zeros of this spec, preceded by the stacking axes of g, which is a gradient of a tensor of rank `rank`.
-Tensor zeros_beside(const Gradient& g, int rank, const Spec& spec) {
+Tensor zeros_stacked_like(const Gradient& g, int rank, const Spec& spec) {
   return zeros(g.is_dense() ? behind_extra(g.tensor(), rank, spec.shape) : spec.shape, spec.dtype);
 }
 
@@ -77,8 +77,8 @@ constexpr Op enter = {
           for (std::size_t i = 0; i < dx.size(); ++i) {
             const Tensor& x = c.x[static_cast<int>(i)];
             if (c.needs_gradient(static_cast<int>(i)))
-              dx[i] =
-                  piecewise_in(dy[i].defined() ? dy[i] : Gradient(zeros_beside(dy[k], rank, x.spec())), x);
+              dx[i] = piecewise_in(
+                  dy[i].defined() ? dy[i] : Gradient(zeros_stacked_like(dy[k], rank, x.spec())), x);
           }
         },
         [](const Call&, Refs dx, std::span<Tensor> dy) {
@@ -99,7 +99,7 @@ constexpr Op leave = {
           std::size_t k = 0;
           while (!dy[k].defined())
             ++k;
-          dx.back() = zeros_beside(dy[k], c.y[static_cast<int>(k)].ndim(), kToken);
+          dx.back() = zeros_stacked_like(dy[k], c.y[static_cast<int>(k)].ndim(), kToken);
           std::ranges::move(dy, dx.begin());
         },
         [](const Call&, Refs dx, std::span<Tensor> dy) {

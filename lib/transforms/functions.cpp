@@ -80,8 +80,8 @@ void warn_of_constant(const std::vector<Gradient>& gradients, std::span<const Te
     if (gradients[i].defined()) return;
     any |= is_trainable(arguments[i].dtype());
   }
-  thread_local bool told = false;
-  if (any && !std::exchange(told, true))
+  thread_local bool warned = false;
+  if (any && !std::exchange(warned, true))
     warn(
         "grad: no path leads from the function's value to an argument, so its derivatives are zeros; unless "
         "it is constant, it has to compute the value from its arguments by ops, not from captured tensors, "

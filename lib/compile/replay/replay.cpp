@@ -183,7 +183,7 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
 // these.
 void Replay::add_outputs() {
   const Program& p = plan_.program;
-  IdVector<ValueId, std::size_t> lies_in(p.values().size(), p.outputs().size());   // size(): none yet
+  IdVector<ValueId, std::size_t> stored_in(p.values().size(), p.outputs().size());   // size(): none yet
   for (std::size_t i = 0; i < p.outputs().size(); ++i) {
     const Access& a = p.outputs()[i];
     const auto [first, is_given] = p.identities()[i];
@@ -200,11 +200,11 @@ void Replay::add_outputs() {
         out.constant = &value.constant;
     } else if (plan_.homes[a.of].in != Home::In::output || !p.is_all(a)) {
       out.how = Output::How::copied;
-    } else if (lies_in[a.of] < i) {
-      out.how = Output::How::shares, out.of = lies_in[a.of];
+    } else if (stored_in[a.of] < i) {
+      out.how = Output::How::shares, out.of = stored_in[a.of];
     } else {
       out.how = Output::How::computed;
-      lies_in[a.of] = i;
+      stored_in[a.of] = i;
     }
   }
 }

@@ -25,7 +25,7 @@ void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::in
 
 // Writes y after all terms have been read.
 template <class T>
-void add_block_apart(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
+void add_block_buffered(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
   alignas(64) T sum[kAddNBlock + kStep<T>];
   std::vector<const T*> terms = x;
   for (const T*& term : terms)
@@ -47,12 +47,12 @@ void add_n(Refs x, Tensor& y) {
       // If y shares memory with a term after the first two, the term must be read before it is overwritten.
       // The order of the terms, and thus the bits of the sum, must not depend on which memory y shares.
       const auto own = std::find(terms.begin(), terms.end(), out);
-      const bool apart = own != terms.end() && own - terms.begin() > 1;
+      const bool buffered = own != terms.end() && own - terms.begin() > 1;
       parallel_for(y.size(), kAddNCut, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t begin = first; begin < last; begin += kAddNBlock) {
           const std::int64_t end = std::min(begin + kAddNBlock, last);
-          if (apart)
-            add_block_apart(terms, out, begin, end);
+          if (buffered)
+            add_block_buffered(terms, out, begin, end);
           else
             add_block(terms, out, begin, end);
         }

@@ -35,8 +35,9 @@ template <class T> void to_others(Batch<T>* lanes) {
   alignas(64) T columns[kWidth<T>], others[kWidth<T>];
   (left * right).store_aligned(columns);
   in_order(columns, kWidth<T>, others);
-  const Batch<T> beside = Batch<T>::load_aligned(others);
-  const Batch<T> of_left = right * beside, of_right = left * beside, first = lanes[0], third = lanes[2];
+  const Batch<T> other_lanes = Batch<T>::load_aligned(others);
+  const Batch<T> of_left = right * other_lanes, of_right = left * other_lanes, first = lanes[0],
+                 third = lanes[2];
   lanes[0] = lanes[1] * of_left;
   lanes[1] = first * of_left;
   lanes[2] = lanes[3] * of_right;
