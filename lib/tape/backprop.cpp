@@ -7,7 +7,7 @@
 namespace tapedeck {
 
 Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
-                   std::span<const Tensor> sources, const GradientOptions& options, const Pass& pass)
+                   std::span<const Tensor> sources, const GradientOptions& options, const PassOptions& pass)
     : space_(space),
       tape_(tape),
       targets_(targets),

@@ -10,7 +10,7 @@ namespace tapedeck {
 class Backprop {
  public:
   Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
-           const GradientOptions& options, const Pass& pass);
+           const GradientOptions& options, const PassOptions& pass);
 
   /// Whether the tape may hold ops that cannot contribute to the result, since their inputs depend on no
   /// source, or only by derivatives of zeros.
@@ -52,7 +52,7 @@ class Backprop {
   Tape& tape_;
   std::span<const Tensor> targets_, sources_;
   const GradientOptions& options_;
-  const Pass& pass_;
+  const PassOptions& pass_;
   /// False if the pass is recorded: zero derivatives are then computed, since an outer tape sees them as
   /// functions of the inputs.
   const bool leaves_out_zeros_;

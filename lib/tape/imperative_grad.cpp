@@ -33,7 +33,7 @@ namespace tapedeck {
 
 std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
                                       std::span<const Tensor> sources, const GradientOptions& options,
-                                      const Pass& pass) {
+                                      const PassOptions& pass) {
   Backprop backprop(space, tape, targets, sources, options, pass);
   if (backprop.may_leave_out()) backprop.leave_out();
   backprop.filter();

@@ -19,7 +19,7 @@ extern const VSpace kGradients;
 using Arrival = std::function<void(std::size_t source, const Gradient& gradient)>;
 
 /// The options of a pass beyond those of gradient().
-struct Pass {
+struct PassOptions {
   /// Tensors that receive gradients, but pass none on to their producers.
   std::span<const Tensor> stops = {};
   /// The number of cotangents in this pass, which is the extent of a leading axis of every gradient. 0: a
@@ -37,7 +37,7 @@ struct Pass {
 /// that has been consumed (Tape::used), and only of such a tape.
 std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
                                       std::span<const Tensor> sources, const GradientOptions& options,
-                                      const Pass& pass = {});
+                                      const PassOptions& pass = {});
 
 /// The implementation of GradientTape::gradient().
 std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,

@@ -37,7 +37,7 @@ template <class Seeds> std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, 
     count = std::min(at_once, rows - first);
     const Tensor seed = seeds(first, count);
     const GradientOptions seeded{.output_gradients = {together ? seed : reshape(seed, y.shape())}};
-    const Pass pass{.directions = together ? count : 0, .keep_entries = first + count < rows};
+    const PassOptions pass{.directions = together ? count : 0, .keep_entries = first + count < rows};
     const std::vector<Gradient> g = imperative_grad(kGradients, tape, {&y, 1}, xs, seeded, pass);
     for (std::size_t i = 0; i < xs.size(); ++i)
       if (g[i].defined()) parts[i].push_back(together ? g[i].dense() : expand_dims(g[i].dense(), 0));

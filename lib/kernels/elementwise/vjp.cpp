@@ -28,9 +28,9 @@ template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::i
   });
 }
 
-template <class T, int I, int O, class Loop> class Pass {
+template <class T, int I, int O, class Loop> class PassLoop {
  public:
-  Pass(const Loop& loop, const PassTensors& tensors)
+  PassLoop(const Loop& loop, const PassTensors& tensors)
       : loop_(loop), t_(tensors), lines_(tensors.shape, tensors.shifts, tensors.operands) {}
 
   void run() {
@@ -296,7 +296,7 @@ template <class T, int I, int O, class Loop> class Pass {
 };
 
 template <class T, int I, int O, class Loop> void run(const Loop& loop, const PassTensors& tensors) {
-  Pass<T, I, O, Loop>(loop, tensors).run();
+  PassLoop<T, I, O, Loop>(loop, tensors).run();
 }
 
 // Whether all operands have one shape, with too few elements for a second thread: the pass is then one row of
