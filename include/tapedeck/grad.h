@@ -63,22 +63,12 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
   }
   /// The tensors in the arguments n... of the call.
   std::vector<Tensor> tensors() const {
-    std::vector<Tensor> all;
-    const auto append = [&](const Sources& own) {
-      for (const Source& s : own.all())
-        all.push_back(s.variable() ? s.variable()->value() : s.tensor());
-    };
-    (append(std::get<n>(x)), ...);
-    return all;
+    return checked_tensors([](std::size_t, const Tensor&) {});
   }
   /// tensors(). Throws DTypeError if one has an integer dtype or bool.
   std::vector<Tensor> differentiable_tensors(std::string_view name) const {
-    const auto check = [&](std::size_t number, const Sources& own) {
-      for (const Source& s : own.all())
-        check_differentiable(name, number, s.variable() ? s.variable()->value() : s.tensor());
-    };
-    (check(n, std::get<n>(x)), ...);
-    return tensors();
+    return checked_tensors(
+        [&](std::size_t number, const Tensor& t) { check_differentiable(name, number, t); });
   }
   /// Converts derivatives, one for each of tensors(), to the form of the arguments; for several arguments, to
   /// a tuple.
@@ -99,6 +89,18 @@ struct CallIn<F, std::index_sequence<i...>, std::index_sequence<n...>, X...> {
   }
 
  private:
+  /// Reads each variable once.
+  template <class Check> std::vector<Tensor> checked_tensors(const Check& check) const {
+    std::vector<Tensor> all;
+    const auto append = [&](std::size_t number, const Sources& own) {
+      for (const Source& s : own.all()) {
+        all.push_back(s.variable() ? s.variable()->value() : s.tensor());
+        check(number, all.back());
+      }
+    };
+    (append(n, std::get<n>(x)), ...);
+    return all;
+  }
   static std::ptrdiff_t size_of_list(const Sources& list) {
     return static_cast<std::ptrdiff_t>(list.all().size());
   }

@@ -59,6 +59,21 @@ TEST_CASE("arguments are chosen by their numbers", "[grad]") {
             .to_vector() == Values{5, 10});
 }
 
+TEST_CASE("a differentiated argument is read once", "[grad]") {
+  struct Counted {
+    int& reads;
+    operator Source() const { return ++reads, Source(kX); }
+  };
+  int reads = 0;
+  const Counted x{reads};
+  CHECK(grad(cube)(x).to_vector() == Values{3, 12});
+  CHECK(std::exchange(reads, 0) == 1);
+  CHECK(vjp(cube)(x).second()[0].to_vector() == Values{3, 12});
+  CHECK(std::exchange(reads, 0) == 1);
+  CHECK(jacobian(cube)(x).to_vector() == Values{3, 12});
+  CHECK(std::exchange(reads, 0) == 1);
+}
+
 TEST_CASE("a list of tensors is one argument", "[grad]") {
   const auto f = [](const std::vector<Tensor>& w, const Tensor& x) { return sum(w[0] * x + w[1] * w[1]); };
   const std::vector<Gradient> g = grad(f)(std::vector{kX, kY}, kY);
