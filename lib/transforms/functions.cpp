@@ -36,24 +36,26 @@ std::vector<Tensor> arguments(const Traced& f, std::vector<Tensor> xs) {
 
 // Watches the inputs with respect to which f is differentiated, and calls f.
 struct Watched {
-  Watched(GradientTape& tape, const Traced& f, const Sources& xs) {
-    if (f.takes_nothing) {
-      for (const Source& x : xs.all())
-        x.variable() ? tape.watch(*x.variable()) : tape.watch(x.tensor());
-      sources = xs;
-    } else {
+  Watched(GradientTape& tape, const Traced& f, const Sources& xs) : are_arguments(!f.takes_nothing) {
+    std::vector<Tensor> inputs;
+    if (are_arguments) {
       for (const Source& x : xs.all())
         inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
-      inputs = arguments(f, inputs);
+      inputs = arguments(f, std::move(inputs));
       for (const Tensor& t : inputs)
         tape.watch(t);
       sources = inputs;
+    } else {
+      for (const Source& x : xs.all())
+        x.variable() ? tape.watch(*x.variable()) : tape.watch(x.tensor());
+      sources = xs;
     }
     values = run(f, inputs);
   }
 
-  std::vector<Tensor> inputs, values;
+  std::vector<Tensor> values;
   Sources sources{};
+  bool are_arguments;   // the sources are the tensors that f was called with
 };
 
 constexpr TapeOptions kOnlySources = {.watch_accessed_variables = false};
@@ -65,35 +67,34 @@ const Tensor& only(const std::vector<Tensor>& values, std::string_view name) {
   return values[0];
 }
 
-// The gradients as dense tensors; zeros if there is no path.
-std::vector<Tensor> dense_or_zeros(std::vector<Gradient> gradients, std::span<const Tensor> like) {
+// The derivatives as dense tensors; none of them is none.
+std::vector<Tensor> dense(std::vector<Gradient> derivatives) {
   std::vector<Tensor> result;
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    result.push_back(gradients[i].defined() ? std::move(gradients[i]).dense() : zeros_like(like[i]));
+  for (Gradient& d : derivatives)
+    result.push_back(std::move(d).dense());
   return result;
 }
 
 // Warns, once per thread, if no path leads from a function's value to any argument.
-void warn_of_constant(const std::vector<Gradient>& gradients, std::span<const Tensor> arguments) {
+void warn_of_constant(const std::vector<Gradient>& gradients, const Sources& arguments) {
   bool any = false;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].defined()) return;
-    any |= is_trainable(arguments[i].dtype());
+    any |= is_trainable(arguments.all()[i].tensor().dtype());
   }
   thread_local bool warned = false;
   if (any && !std::exchange(warned, true))
     warn(
         "grad: no path leads from the function's value to an argument, so its derivatives are zeros; unless "
         "it is constant, it has to compute the value from its arguments by ops, not from captured tensors, "
-        "or "
-        "from numbers read by item() or data()");
+        "or from numbers read by item() or data()");
 }
 
 // Gradients in arguments; zeros if there is no path. Integers and bools have no derivative.
-std::vector<Gradient> in_arguments(std::vector<Gradient> gradients, std::span<const Tensor> arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (!gradients[i].defined() && is_trainable(arguments[i].dtype()))
-      gradients[i] = zeros_like(arguments[i]);
+std::vector<Gradient> in_arguments(std::vector<Gradient> gradients, const Sources& arguments) {
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (const Tensor& x = arguments.all()[i].tensor(); !gradients[i].defined() && is_trainable(x.dtype()))
+      gradients[i] = zeros_like(x);
   return gradients;
 }
 
@@ -110,7 +111,7 @@ Traced gradient_of(const Traced& f, const std::vector<Tensor>& xs, std::string_v
             GradientTape tape(kOnlySources);
             const Watched w(tape, f, x);
             check_scalar(only(w.values, name), name);
-            return dense_or_zeros(tape.gradient(w.values, w.sources, {}), x);
+            return dense(tape.gradient(w.values, w.sources, {.unconnected = UnconnectedGradients::zero}));
           },
           f.takes_nothing};
 }
@@ -176,9 +177,9 @@ detail::Differentiated detail::value_and_gradients(const Traced& f, const Source
   GradientTape tape(kOnlySources);
   Watched w(tape, f, xs);
   std::vector<Gradient> gradients = tape.gradient(w.values, w.sources, options);
-  if (zeros) {
-    warn_of_constant(gradients, w.inputs);
-    gradients = in_arguments(std::move(gradients), w.inputs);
+  if (zeros && w.are_arguments) {
+    warn_of_constant(gradients, w.sources);
+    gradients = in_arguments(std::move(gradients), w.sources);
   }
   return {std::move(w.values), std::move(gradients)};
 }
@@ -199,8 +200,9 @@ ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f) {
 
 struct Pullback::State {
   GradientTape tape;
-  std::vector<Tensor> values, inputs;
+  std::vector<Tensor> values;
   Sources sources;
+  bool are_arguments;
 };
 
 std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Traced& f, const Sources& xs,
@@ -213,14 +215,15 @@ std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Trace
     y = identity(y);   // if f returns an input, the result is a separate tensor
   state->tape.stop();
   state->values = w.values;
-  state->inputs = std::move(w.inputs);
-  state->sources = w.sources;
-  return {w.values, Pullback(state)};
+  state->sources = std::move(w.sources);
+  state->are_arguments = w.are_arguments;
+  return {std::move(w.values), Pullback(state)};
 }
 
 std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
-  return in_arguments(state_->tape.gradient(state_->values, state_->sources, {.output_gradients = dy}),
-                      state_->inputs);
+  std::vector<Gradient> gradients =
+      state_->tape.gradient(state_->values, state_->sources, {.output_gradients = dy});
+  return state_->are_arguments ? in_arguments(std::move(gradients), state_->sources) : gradients;
 }
 
 std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
@@ -248,7 +251,7 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     const Tensor& y = only(w.values, "jacobian");
     check_real(y, "jacobian", "the function's value");
     if (goes_in_reverse(tape, y, columns, options))
-      return dense_or_zeros(tape.jacobian(y, w.sources, in_reverse(options)), w.inputs);
+      return dense(tape.jacobian(y, w.sources, in_reverse(options)));
   }
   const std::vector<Tensor> inputs = arguments(f, xs);
   std::vector<Tensor> result;
@@ -302,7 +305,8 @@ std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::v
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   GradientTape tape(kOnlySources);
   const Watched w(tape, gradient, xs);
-  return dense_or_zeros(tape.gradient(w.values, w.sources, {.output_gradients = v}), xs);
+  return dense(
+      tape.gradient(w.values, w.sources, {.output_gradients = v, .unconnected = UnconnectedGradients::zero}));
 }
 
 }   // namespace tapedeck
