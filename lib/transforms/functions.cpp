@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/storage.h"
+#include "op/recorder.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/ops.h"
@@ -24,13 +26,16 @@ std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   return y;
 }
 
+// A new tensor with the memory of x. identity is called only if a recorder or an observer would notice it.
+Tensor alias(const Tensor& x) { return thread_state.observer || followed(x) ? identity(x) : share(x); }
+
 // The arguments with which f is called for xs: new tensors, so that xs themselves, which f may also capture,
 // are constants, and a tensor that is listed twice is two arguments. A function without arguments captures
 // xs.
 std::vector<Tensor> arguments(const Traced& f, std::vector<Tensor> xs) {
   if (!f.takes_nothing)
     for (Tensor& x : xs)
-      if (x.defined()) x = identity(x);
+      if (x.defined()) x = alias(x);
   return xs;
 }
 
