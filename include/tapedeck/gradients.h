@@ -133,6 +133,10 @@ class TAPEDECK_EXPORT Pullback {
   /// means ones. A second call throws GradientError unless the pullback is persistent.
   std::vector<Gradient> operator()(const OutputGradients& dy = {}) const;
   std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(OutputGradients{dy}); }
+  /// A template, so that braces are never taken for the arguments of a new variable.
+  template <std::same_as<Variable> V> std::vector<Gradient> operator()(const V& dy) const {
+    return (*this)(dy.value());
+  }
   /// Throws GradientError if dy is none, since a missing path is not the same as ones.
   std::vector<Gradient> operator()(const Gradient& dy) const {
     return dy.defined() ? (*this)(OutputGradients{dy}) : (*this)(dy.dense());

@@ -144,6 +144,20 @@ TEST_CASE("vjp, jvp, jacobian and hessian of a function are functions", "[grad]"
         Values{2, 0, 0, 2});
 }
 
+TEST_CASE("a pullback takes a variable, a gradient or a list", "[grad]") {
+  const auto f = [](const Tensor& x) { return x * x; };
+  const auto dx = [&](const auto& dy) { return vjp(f)(kX).second(dy)[0].to_vector(); };
+  const Variable v(kY);
+  CHECK(dx(v) == Values{6, 20});
+  CHECK(dx(Gradient(kY)) == Values{6, 20});
+  CHECK(dx(std::vector{kY}) == Values{6, 20});
+  CHECK(vjp(f)(kX).second({kY})[0].to_vector() == Values{6, 20});
+  const auto pair = [](const Tensor& x) { return std::pair(x * x, 3 * x); };
+  CHECK(vjp(pair)(kX).second({v, {}})[0].to_vector() == Values{9, 23});
+  CHECK(vjp(pair)(kX).second({kY, {}})[0].to_vector() == Values{9, 23});
+  CHECK(vjp(pair)(kX).second({v, kX})[0].to_vector() == Values{9, 26});
+}
+
 TEST_CASE("derivatives are compiled, and compiled functions differentiated", "[grad][compile]") {
   const auto f = [](const Tensor& x) { return sum(tanh(x) * x); };
   const auto df = compile(grad(f));
