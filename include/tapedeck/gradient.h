@@ -58,9 +58,10 @@ class TAPEDECK_EXPORT Gradient {
   /// The properties and elements of dense(). All throw GradientError for none.
   Spec spec() const;
   DType dtype() const { return spec().dtype; }
-  Shape shape() const { return spec().shape; }
-  int ndim() const { return spec().shape.ndim(); }
-  std::int64_t size() const { return spec().shape.size(); }
+  const Shape& shape() const&;
+  Shape shape() && { return static_cast<const Gradient&>(*this).shape(); }
+  int ndim() const { return shape().ndim(); }
+  std::int64_t size() const { return shape().size(); }
   template <class T = double> T item() const { return dense().item<T>(); }
   template <class T = double> T at(std::initializer_list<std::int64_t> index) const {
     return dense().at<T>(index);

@@ -37,6 +37,11 @@ Spec Gradient::spec() const {
   if (slices() && slices()->dense_shape) return {slices()->values.dtype(), *slices()->dense_shape};
   return dense().spec();
 }
+const Shape& Gradient::shape() const& {
+  if (slices() && slices()->dense_shape) return *slices()->dense_shape;
+  if (!is_dense()) (void)dense();   // throws
+  return dense_.shape();
+}
 Tensor Gradient::dense() const& {
   if (slices()) return to_dense(*slices());
   if (!dense_.defined())

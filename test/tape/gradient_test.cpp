@@ -45,6 +45,27 @@ TEST_CASE("a gradient prints like its content", "[gradient]") {
   CHECK_THAT(printed(none()), Catch::StartsWith("none: the tape does not track the target"));
 }
 
+TEST_CASE("a gradient has a shape like a tensor's", "[gradient]") {
+  const auto extents = [](const Gradient& g) {
+    std::vector<std::int64_t> all;
+    for (const std::int64_t d :
+         g.shape().dims())   // of the gradient's own shape, not of a copy that has ended
+      all.push_back(d);
+    return all;
+  };
+  const Gradient dense(zeros({3, 4, 5}));
+  CHECK(extents(dense) == std::vector<std::int64_t>{3, 4, 5});
+  CHECK(extents(sparse()) == std::vector<std::int64_t>{2, 2});
+  CHECK(&dense.shape() == &dense.tensor().shape());
+  STATIC_REQUIRE(std::is_same_v<decltype(std::declval<const Gradient&>().shape()), const Shape&>);
+  const Shape& of_temporary = Gradient(zeros({2, 3})).shape();
+  CHECK(of_temporary == Shape{2, 3});
+  CHECK(dense.ndim() == 3);
+  CHECK(sparse().size() == 4);
+  CHECK_THROWS_AS(none().shape(), GradientError);
+  CHECK_THROWS_AS(Gradient(IndexedSlices{matrix({{1, 2}}), tensor({1})}).shape(), ArgumentError);
+}
+
 TEST_CASE("a gradient prints as the stream says", "[gradient]") {
   std::ostringstream out;
   out << std::setprecision(2) << std::fixed << Gradient(f64({1, 2.125}));
