@@ -97,6 +97,10 @@ class TAPEDECK_EXPORT Sequential {
  public:
   Sequential() = default;
   Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
+  /// Sequential{net} is a copy of net, not a network whose only layer is net. Several networks are layers.
+  template <std::same_as<Sequential> S> Sequential(std::initializer_list<S> networks)
+      : layers_(networks.size() == 1 ? networks.begin()->layers_
+                                     : std::vector<Layer>(networks.begin(), networks.end())) {}
   explicit Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {}
 
   /// Appends a layer.
