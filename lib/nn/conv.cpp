@@ -13,6 +13,20 @@ namespace {
 constexpr const char *kConv[] = {"conv1d", "conv2d", "conv3d"},
                      *kTranspose[] = {"conv1d_transpose", "conv2d_transpose", "conv3d_transpose"};
 
+template <int N> Shape numbers_of(const ExtentsOf<N>& v) {
+  if constexpr (N == 1)
+    return {v};
+  else if constexpr (N == 2)
+    return {v.height, v.width};
+  else
+    return {v.depth, v.height, v.width};
+}
+
+void check_positive(const char* layer, std::string_view name, const Shape& numbers) {
+  for (const std::int64_t n : numbers)
+    if (n < 1) throw_error<ArgumentError>("{}: {} {}; use 1 or more", layer, name, fmt::join(numbers, "×"));
+}
+
 // A kernel [window extents, channels of a group, last].
 template <int N, class Options> Variable conv_kernel(const char* layer, ExtentsOf<N> size,
                                                      std::int64_t divided, std::int64_t last, random::Key key,
@@ -20,14 +34,11 @@ template <int N, class Options> Variable conv_kernel(const char* layer, ExtentsO
   if (o.groups < 1 || divided % o.groups != 0 || last % o.groups != 0)
     throw_error<ArgumentError>("{}: groups is {}, which does not divide {} and {} channels", layer, o.groups,
                                divided, last);
-  const std::int64_t in_group = divided / o.groups;
-  Shape shape;
-  if constexpr (N == 1)
-    shape = {size, in_group, last};
-  else if constexpr (N == 2)
-    shape = {size.height, size.width, in_group, last};
-  else
-    shape = {size.depth, size.height, size.width, in_group, last};
+  check_positive(layer, "strides are", numbers_of<N>(o.strides));
+  check_positive(layer, "dilation is", numbers_of<N>(o.dilation));
+  Shape shape = numbers_of<N>(size);
+  shape.push_back(divided / o.groups);
+  shape.push_back(last);
   return detail::new_kernel(layer, shape, key, variables_of(o));
 }
 

@@ -357,6 +357,23 @@ TEST_CASE("layers are called in order, with keys of their own") {
   CHECK(net.size() == 6);
 }
 
+TEST_CASE("a network made of one network is its copy") {
+  const nn::Sequential a{nn::Dense(3, 4, kKey), relu};
+  const nn::Sequential b{a}, c = {a}, d(a), e{nn::Sequential{a}};
+  for (const nn::Sequential* copy : {&b, &c, &d, &e}) {
+    CHECK(copy->size() == 2);
+    CHECK(nn::variables(*copy)[0].name == "0/kernel");
+    CHECK(nn::variables(*copy)[0].variable == nn::variables(a)[0].variable);
+  }
+  // Several networks are layers, and so is one in a vector of layers.
+  const nn::Sequential other{nn::Dense(4, 4, kKey)};
+  CHECK(nn::variables(nn::Sequential{a, other}).back().name == "1/0/bias");
+  CHECK(nn::variables(nn::Sequential{a, relu})[0].name == "0/0/kernel");
+  CHECK(nn::variables(nn::Sequential(std::vector<nn::Layer>{a}))[0].name == "0/0/kernel");
+  CHECK(nn::Sequential{nn::Dense(3, 4, kKey)}.size() == 1);
+  CHECK(nn::Sequential{}.size() == 0);
+}
+
 TEST_CASE("attention of several dtypes agrees with promoted operands", "[layers][attention]") {
   for (const DType other : {DType::f64, DType::f16}) {
     const auto in = [&](bool is_other, std::uint64_t seed) {
@@ -380,6 +397,18 @@ TEST_CASE("layers reject invalid sizes") {
   CHECK_THROWS_WITH(nn::Lstm(2, -1, kKey), "lstm: the kernel would be [2,-4]; use sizes of 1 or more");
   CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, kKey, {.groups = 4}),
                     "conv2d: groups is 4, which does not divide 4 and 6 channels");
+  CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, kKey, {.groups = 0}),
+                    "conv2d: groups is 0, which does not divide 4 and 6 channels");
+  CHECK_THROWS_WITH(nn::Conv2d(4, 6, {3, 0}, kKey),
+                    "conv2d: the kernel would be [3,0,4,6]; use sizes of 1 or more");
+  CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, kKey, {.strides = {1, 0}}), "conv2d: strides are 1×0; use 1 or more");
+  CHECK_THROWS_WITH(nn::Conv1d(4, 6, 3, kKey, {.dilation = 0}), "conv1d: dilation is 0; use 1 or more");
+  CHECK_THROWS_WITH(nn::Conv3d(4, 6, 3, kKey, {.strides = {1, 2, -1}}),
+                    "conv3d: strides are 1×2×-1; use 1 or more");
+  CHECK_THROWS_WITH(nn::Conv2dTranspose(4, 6, 3, kKey, {.dilation = -1}),
+                    "conv2d_transpose: dilation is -1×-1; use 1 or more");
+  CHECK_THROWS_WITH(nn::Conv1dTranspose(4, 6, 3, kKey, {.strides = 0}),
+                    "conv1d_transpose: strides are 0; use 1 or more");
   CHECK_THROWS_WITH(nn::MultiHeadAttention(8, 3, kKey),
                     "multi_head_attention: heads is 3, which does not divide width 8");
   CHECK_THROWS_WITH(nn::GroupNorm(4, 6), "group_norm: groups is 4, which does not divide 6 channels");

@@ -28,7 +28,8 @@ template <int N> struct TAPEDECK_EXPORT Conv {
   Variable kernel;                // [window extents, inputs / groups, outputs]
   std::optional<Variable> bias;   // [outputs]
 
-  /// Throws ArgumentError for sizes below 1, and for groups that do not divide inputs and outputs.
+  /// Throws ArgumentError for sizes, strides and dilations below 1, and for groups that do not divide inputs
+  /// and outputs.
   Conv(std::int64_t inputs_, std::int64_t outputs_, ExtentsOf<N> kernel_size, random::Key key,
        const ConvLayerOptions<N>& options = {});
 
