@@ -246,13 +246,26 @@ void ExponentialMovingAverage::apply(const std::string& name, const Tensor& valu
   at->second.update(next, decay);
 }
 
-std::optional<Variable> ExponentialMovingAverage::average(const Variable& v) const {
-  const auto at = of_variables_.find(v.id());
-  return at == of_variables_.end() ? std::nullopt : std::optional(at->second.average.variable());
+Average Average::none(std::string of) {
+  Average average;
+  average.of_ = std::move(of);
+  return average;
 }
-std::optional<Variable> ExponentialMovingAverage::average(std::string_view name) const {
+const Variable& Average::checked() const {
+  if (!has_value())
+    throw_error<ArgumentError>("{}: {} has no average yet; call apply with it first", kExponential, of_);
+  return std::optional<Variable>::operator*();
+}
+
+Average ExponentialMovingAverage::average(const Variable& v) const {
+  const auto at = of_variables_.find(v.id());
+  if (at == of_variables_.end()) return Average::none(detail::described(v.cell()));
+  return at->second.average.variable();
+}
+Average ExponentialMovingAverage::average(std::string_view name) const {
   const auto at = of_tensors_.find(name);
-  return at == of_tensors_.end() ? std::nullopt : std::optional(at->second.variable());
+  if (at == of_tensors_.end()) return Average::none(fmt::format("\"{}\"", name));
+  return at->second.variable();
 }
 
 std::string ExponentialMovingAverage::average_name(const Variable& v) const {

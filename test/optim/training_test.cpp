@@ -226,11 +226,21 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   const Variable v(tensor(10.0)), counts(tensor({1, 2}), {.name = "counts"});
   ExponentialMovingAverage average(0.75);
   CHECK_FALSE(average.average(v));
+  const auto none = [&](const auto& of) {
+    return message_of<ArgumentError>([&] { (void)average.average(of)->value(); });
+  };
+  CHECK(none(v) == "exponential_moving_average: variable #" + std::to_string(v.id()) +
+                       " f32[] has no average yet; call apply with it first");
+  CHECK(none("t") == "exponential_moving_average: \"t\" has no average yet; call apply with it first");
+  CHECK_THROWS_AS(*average.average(counts), ArgumentError);
+  CHECK_THROWS_AS(average.average(counts).value(), ArgumentError);
   CHECK(average.variables_to_restore(std::vector{v}).contains("variable"));
   average.apply(std::vector{v});
   v.assign(tensor(20.0));
   average.apply(std::vector{v});
   CHECK(average.average(v)->value().item() == 12.5);
+  const std::optional<Variable> copied = average.average(v);
+  CHECK(copied == average.average(v).value());
   CHECK_FALSE(average.average(v)->trainable());
   CHECK(average.average(v)->name() == "variable/ExponentialMovingAverage");
   CHECK(average.variables_to_restore(std::vector{v}).at("variable/ExponentialMovingAverage") == v);
