@@ -68,6 +68,8 @@ struct Table {
     bytes += n * size_of(v.dtype());
   }
   void add_layer(const Node& node) {
+    // A member without a name belongs to its struct's row.
+    if (std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.path == node.path; })) return;
     const auto result = results.find({node.address, node.type});
     const bool was_called = result != results.end();
     rows.push_back(

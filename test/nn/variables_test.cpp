@@ -147,6 +147,34 @@ TEST_CASE("a member without a name is named by its class") {
   CHECK(table.find("Residual") == table.npos);
 }
 
+namespace {
+struct Gated {
+  nn::Dense inner{2, 2, kKey};
+  Variable gate{ones({2})};
+  bool gate_first = false;
+  Tensor operator()(const Tensor& x) const { return inner(x) * gate; }
+  template <class Visit> void for_each_member(const Visit& visit) {
+    if (gate_first) visit("gate", gate);
+    visit("", inner);
+    if (!gate_first) visit("gate", gate);
+  }
+};
+}   // namespace
+TEST_CASE("a member without a name does not hide a class with others in a summary") {
+  for (const bool gate_first : {false, true}) {
+    const nn::Sequential net{Gated{.gate_first = gate_first}, nn::Dense(2, 1, kKey)};
+    CHECK(nn::summary(net, zeros({3, 2})) == R"(Sequential: f32[3,2] -> f32[3,1]
+layer  type   result    numbers
+-------------------------------
+0      Gated  f32[3,2]        8
+1      Dense  f32[3,1]        3
+-------------------------------
+11 numbers in 44 bytes: 11 trainable, 0 not
+)");
+    CHECK(nn::variables(net)[gate_first].name == "0/kernel");
+  }
+}
+
 TEST_CASE("layers that share a name across ranks have distinct names") {
   const nn::Sequential net{nn::Conv1d(2, 3, 2, kKey), nn::Conv1dTranspose(3, 2, 2, kKey)};
   const std::string table = nn::summary(net, zeros({4, 5, 2}));

@@ -190,12 +190,16 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     const auto meet = [&] {
       if (!std::exchange(is_met, true)) visit({path, type_name<T>(), &x, nullptr});
     };
+    const auto has_named_members = [&] {
+      bool any = false;
+      x.for_each_member([&](std::string_view name, auto&) { any |= !name.empty(); });
+      return any;
+    };
     x.for_each_member([&](std::string_view name, auto& member) {
-      // A member without a name stands for all of x.
-      if (name.empty())
-        is_met = true, walk(member, path, visit);
-      else
-        meet(), walk(member, join(path, name), visit);
+      // A member without a name has the path of x, and stands for x if there are no others.
+      if (!name.empty() || has_named_members()) meet();
+      is_met = true;
+      walk(member, name.empty() ? path : join(path, name), visit);
     });
     meet();
   } else if constexpr (ListOfMembers<T>) {
