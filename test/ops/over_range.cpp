@@ -161,7 +161,7 @@ Tensor CalledOp::operator()(const Tensor& x) const {
   std::vector<Tensor> operands;
   for (const double a : arguments_)
     operands.push_back(std::isnan(a) ? x : full({}, a, x.dtype()));
-  return op_->execute(operands);
+  return (*op_)(operands);
 }
 
 std::vector<Errors> errors_over_range() {

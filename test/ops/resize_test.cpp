@@ -119,6 +119,19 @@ TEST_CASE("crop_and_resize reads boxes, and its gradient reaches images and boxe
       crop_and_resize(x, full({1, 4}, std::nan(""), DType::f64), tensor({0}), 1, {.outside = -3}).item()));
 }
 
+TEST_CASE("the last row and column of a crop that ends at the edge are inside the image", "[image]") {
+  for (const DType t : {DType::f32, DType::f64})
+    for (const std::int64_t extent : {4, 14, 42})
+      for (const std::int64_t count : {2, 3, 22})
+        for (const double start : {0.0, 0.1, 0.2, 0.35, 1.0 / 3}) {
+          CAPTURE(name_of(t), extent, count, start);
+          const Tensor x = ones({1, extent, extent, 1}, t);
+          const Tensor boxes = tensor({{start, start, 1.0, 1.0}, {1.0, 1.0, start, start}}, t);
+          const Tensor y = crop_and_resize(x, boxes, tensor({0, 0}), {count, count}, {.outside = -1});
+          CHECK(max(abs(y - 1)).item() < 1e-6);
+        }
+}
+
 // TensorFlow's kernel takes the pixels at floor and ceil of a position, which at a whole one are the same.
 TEST_CASE("whole positions have no slope in boxes", "[image]") {
   const auto gradient = [](const Tensor& x, const Tensor& boxes, HeightWidth size) {

@@ -76,11 +76,12 @@ template <class T> struct Boxes {
 
  private:
   // Position i of `count` positions from a to b, which are fractions of `last`; the midpoint if there is one
-  // position.
+  // position. The last one is b itself, which rounding would otherwise put past the edge of the image.
   static double between(double a, double b, std::int64_t i, std::int64_t count, std::int64_t last) {
     const auto scale = static_cast<double>(last);
-    return count == 1 ? 0.5 * (a + b) * scale
-                      : a * scale + (b - a) * scale * static_cast<double>(i) / static_cast<double>(count - 1);
+    if (count == 1) return 0.5 * (a + b) * scale;
+    if (i == count - 1) return b * scale;
+    return a * scale + (b - a) * scale * static_cast<double>(i) / static_cast<double>(count - 1);
   }
 };
 
