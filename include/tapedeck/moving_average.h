@@ -72,25 +72,6 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
   detail::Lifetime lifetime_;
 };
 
-/// An average, or none before the first update.
-class TAPEDECK_EXPORT Average : public std::optional<Variable> {
- public:
-  Average(Variable average) noexcept : optional(std::move(average)) {}
-  /// Constructs none; `of` says of what, for the error message.
-  static Average none(std::string of);
-
-  /// The average. Throw ArgumentError for none.
-  const Variable* operator->() const { return &checked(); }
-  Variable operator*() const { return checked(); }
-  Variable value() const { return checked(); }
-
- private:
-  Average() = default;
-  const Variable& checked() const;
-
-  std::string of_;   // for none
-};
-
 /// Options of an ExponentialMovingAverage.
 struct ExponentialMovingAverageOptions {
   bool zero_debias = false;   // concerns averages of tensors
@@ -113,9 +94,12 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   void apply(std::span<const Variable> variables, std::optional<std::int64_t> num_updates = {});
   void apply(const std::string& name, const Tensor& value, std::optional<std::int64_t> num_updates = {});
 
-  /// The average of a variable or of a named value; none before the first update.
-  Average average(const Variable& v) const;
-  Average average(std::string_view name) const;
+  /// The average of a variable or of a named value. Throws ArgumentError before its first update.
+  Variable average(const Variable& v) const;
+  Variable average(std::string_view name) const;
+  /// Whether there is an average, which there is after the first update.
+  bool has_average(const Variable& v) const { return of_variables_.contains(v.id()); }
+  bool has_average(std::string_view name) const { return of_tensors_.contains(name); }
   /// The name under which the average of v is saved, such as "w/ExponentialMovingAverage".
   std::string average_name(const Variable& v) const;
   /// The variables by the names under which their averages are saved, or by their own names if they have no

@@ -246,25 +246,20 @@ void ExponentialMovingAverage::apply(const std::string& name, const Tensor& valu
   at->second.update(next, decay);
 }
 
-Average Average::none(std::string of) {
-  Average average;
-  average.of_ = std::move(of);
-  return average;
+namespace {
+[[noreturn]] void throw_no_average(std::string_view of) {
+  throw_error<ArgumentError>("{}: {} has no average yet; call apply with it first", kExponential, of);
 }
-const Variable& Average::checked() const {
-  if (!has_value())
-    throw_error<ArgumentError>("{}: {} has no average yet; call apply with it first", kExponential, of_);
-  return std::optional<Variable>::operator*();
-}
+}   // namespace
 
-Average ExponentialMovingAverage::average(const Variable& v) const {
+Variable ExponentialMovingAverage::average(const Variable& v) const {
   const auto at = of_variables_.find(v.id());
-  if (at == of_variables_.end()) return Average::none(detail::described(v.cell()));
+  if (at == of_variables_.end()) throw_no_average(detail::described(v.cell()));
   return at->second.average.variable();
 }
-Average ExponentialMovingAverage::average(std::string_view name) const {
+Variable ExponentialMovingAverage::average(std::string_view name) const {
   const auto at = of_tensors_.find(name);
-  if (at == of_tensors_.end()) return Average::none(fmt::format("\"{}\"", name));
+  if (at == of_tensors_.end()) throw_no_average(fmt::format("\"{}\"", name));
   return at->second.variable();
 }
 

@@ -258,7 +258,7 @@ struct Averaged : WholeBatch {
   ExponentialMovingAverage average{0.99};
   GradientDescent optimizer{{.learning_rate = 0.1}};
 
-  std::vector<Variable> variables() const { return {w, *average.average(w)}; }
+  std::vector<Variable> variables() const { return {w, average.average(w)}; }
   Tensor step(const Tensors&, random::Key) {
     const Tensor loss = optimizer.minimize([&] { return sum(square(w - 1.0)); });
     average.apply(std::vector{w});

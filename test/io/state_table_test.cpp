@@ -482,7 +482,7 @@ TEST_CASE("a state that an object rejects is an error of the file", "[checkpoint
     c.add("average", debiased);
     CHECK_THAT(message_of<FileError>([&] { c.restore(path, mode); }), begins);
   }
-  CHECK_FALSE(debiased.average("loss").has_value());
+  CHECK_FALSE(debiased.has_average("loss"));
 
   Checkpoint later;   // to which the object is added when the file has been read
   later.restore(path, RestoreMode::deferred);
