@@ -313,14 +313,17 @@ enum class Meaning : std::uint8_t {
 };
 
 namespace detail {
-// Whether all but the last of X… are tensors, and the last is a tensor or attributes: whatever is no operand.
+// Whether all but the last of X… are tensors, and the last is a tensor or attributes: any other type than an
+// operand or a list of tensors.
 template <class... X> constexpr bool is_tensors_then_attrs() {
   constexpr std::size_t n = sizeof...(X);
   constexpr bool tensors[n] = {std::same_as<X, Tensor>...},
-                 operands[n] = {std::convertible_to<X, Operand>...};
+                 operands[n] = {std::convertible_to<X, Operand>...},
+                 lists[n] = {std::same_as<X, Refs> ||
+                             std::convertible_to<const X&, std::span<const Tensor>>...};
   for (std::size_t i = 0; i + 1 < n; ++i)
     if (!tensors[i]) return false;
-  return tensors[n - 1] || !operands[n - 1];
+  return tensors[n - 1] || (!operands[n - 1] && !lists[n - 1]);
 }
 }   // namespace detail
 

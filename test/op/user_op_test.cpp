@@ -96,6 +96,16 @@ TEST_CASE("a user's op computes, converts numbers and names itself in errors", "
                     "distance: a must be f32 or f64: a is i64[2], b is i64[2]");
 }
 
+TEST_CASE("a user's op is called with a list of tensors", "[op]") {
+  const Tensor x[] = {f64({3, 5}), f64({4, 12})}, expected = f64({5, 13});
+  const Tensor* pointers[] = {&x[0], &x[1]};
+  const Refs refs(pointers, 2);
+  CHECK(close(kHypot(std::vector{x[0], x[1]}), expected, 1e-15));
+  CHECK(close(kHypot(x), expected, 1e-15));
+  CHECK(close(kHypot(std::span<const Tensor>(x)), expected, 1e-15));
+  CHECK(close(kHypot(refs), expected, 1e-15));
+}
+
 TEST_CASE("a user's op is checked by its samples", "[op]") { CHECK(check_op(kHypot, samples_of_distance())); }
 
 TEST_CASE("a user's op keeps attributes that own memory", "[op]") {
