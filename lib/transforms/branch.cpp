@@ -164,7 +164,7 @@ Condition::Condition(const Tensor& value, std::string_view reader) {
 BranchIndex::BranchIndex(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("switch_case: the index is undefined");
   if (!is_integer(value.dtype()))
-    throw_error<DTypeError>("switch_case: the index is {}; use i32 or i64, as by astype", value.spec());
+    throw_error<DTypeError>("switch_case: the index is {}; use an integer dtype, as by astype", value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("switch_case: the index is {}; use one number", value.spec());
   value_ = read_one<std::int64_t>(value, "switch_case");

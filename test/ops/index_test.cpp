@@ -38,6 +38,32 @@ TEST_CASE("gather and scatter_add along every axis, in every dtype", "[index]") 
       }
 }
 
+TEST_CASE("indices are of any integer dtype", "[index][errors]") {
+  const Tensor x = counted({4, 3}, DType::f32), at = tensor({2, 0, 1});
+  const auto all = [&](const Tensor& i) {
+    return std::vector{gather(x, i),
+                       gather_nd(x, expand_dims(i, 1)),
+                       scatter_add(ones({3, 3}), i, {4, 3}),
+                       unsorted_segment_sum(ones({3}), i, 4),
+                       dynamic_stitch(std::vector{i}, std::vector{ones({3, 2})}),
+                       one_hot(i, 4),
+                       sparse_softmax_cross_entropy(i, ones({3, 4})),
+                       to_dense({ones({3, 2}), i, Shape{4, 2}})};
+  };
+  const std::vector<Tensor> expected = all(at);
+  for (const DType dtype : kAll) {
+    const Tensor i = astype(at, dtype);
+    CAPTURE(name_of(dtype));
+    if (!is_integer(dtype)) {
+      CHECK_THROWS_WITH(gather(x, i), Catch::Contains("gather: indices must be integers, use astype: "));
+      continue;
+    }
+    const std::vector<Tensor> y = all(i);
+    for (std::size_t k = 0; k < y.size(); ++k)
+      CHECK(y[k].to_vector() == expected[k].to_vector());
+  }
+}
+
 TEST_CASE("the gradient of gathered rows names the rows", "[index]") {
   const Tensor x = random::normal({5, 3}, {.seed = 1});
   const Tensor indices = tensor<std::int64_t>({{4, 0}, {4, 2}});
