@@ -22,7 +22,7 @@ Shape packed(const kernels::DiagonalRows& d) {
   return d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest};
 }
 
-Spec infer_part(const Call& c) {
+Spec infer_diagonals(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
   require_axes(c, 2);
   return replaced_last(c, {d.rows, d.columns}, packed(d));
@@ -116,7 +116,7 @@ constexpr Op kMatrixDiagPart = {
         "is the highest k.",
     .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
     .args = {"x"},
-    .infer = infer_part,
+    .infer = infer_diagonals,
     .forward = moves(run_diagonals<kernels::take_diagonals>),
     .rule = Rule::custom(
         {},
