@@ -1,6 +1,7 @@
 // Functions composed of other ops: sorting and statistics, selection, groups of rows, diagonals, layout and
 // checks of values, compared with values from NumPy, torch and TensorFlow's documentation, or by hand; the
 // cases of test/data/cases.json on them; and errors.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -345,6 +346,13 @@ TEST_CASE("arrangements", "[order]") {
   CHECK(close(repeat(x, 2, 1), matrix({{1, 1, 2, 2, 3, 3}, {4, 4, 5, 5, 6, 6}}), 0));   // np.repeat
   CHECK(close(repeat(x, {2, 0}, 0), matrix({{1, 2, 3}, {1, 2, 3}}), 0));
   CHECK(repeat(x, 0, 1).shape() == Shape{2, 0});
+  // A list of one is no number.
+  CHECK(close(repeat(matrix({{1, 2}}), {3}), matrix({{1, 2}, {1, 2}, {1, 2}}), 0));
+  CHECK_THROWS_WITH(repeat(x, {3}), "repeat: 1 counts for axis 0 of x, f64[2,3]");
+  CHECK_THROWS_AS(repeat(x, {}), ShapeError);
+  CHECK(repeat(x, 3).shape() == Shape{6, 3});
+  CHECK(repeat(x, std::size_t{3}, 1).shape() == Shape{2, 9});
+  CHECK(repeat(x, std::array<std::int64_t, 2>{1, 2}).shape() == Shape{3, 3});
   CHECK(close(reverse_sequence(transpose(x), tensor({2, 3}), 0, 1), matrix({{2, 6}, {1, 5}, {3, 4}}), 0));
   CHECK(close(mirror_pad(f64({1, 2, 3}), {2}, {1}), f64({3, 2, 1, 2, 3, 2}), 0));   // np.pad(mode='reflect')
   CHECK(close(mirror_pad(x, {1, 0}, {0, 2}, Mirror::symmetric),

@@ -11,10 +11,14 @@ TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axe
 /// Rotates by shifts[i] positions along axis axes[i]. Throws ShapeError if there are not as many shifts as
 /// axes.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, Ints shifts, const Axes& axes);
-/// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times. The gradients of
-/// the copies add up. Throws ShapeError if a count is negative or the number of counts is not the extent.
+/// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times, where {3} is a
+/// list of one count. The gradients of the copies add up. Throws ShapeError if a count is negative or the
+/// number of counts is not the extent.
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, Ints counts, int axis = 0);
+inline Tensor repeat(const Tensor& x, std::initializer_list<std::int64_t> counts, int axis = 0) {
+  return repeat(x, Ints(counts), axis);
+}
 /// For each entry b along batch_axis, reverses the first lengths[b] entries along sequence_axis and keeps the
 /// others. lengths are integers [entries]. Throws ShapeError for another shape, if a length is negative or
 /// exceeds the extent, or if both axes are the same.
