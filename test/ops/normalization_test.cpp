@@ -103,12 +103,16 @@ TEST_CASE("normalisation rejects invalid arguments", "[norm][errors]") {
                     "batch_norm_inference: takes f32, f64, f16 or bf16, use astype: x is i32[2,3]");
   CHECK_THROWS_WITH(infer(DType::f32, DType::f32, DType::f32, DType::f64),
                     "batch_norm_inference: x is f32[2,3], scale, offset, mean and variance are f32[3], "
-                    "f32[3], f32[3] and f64[3]; use the dtype of x, or f32 if x is f16 or bf16");
+                    "f32[3], f32[3] and f64[3]; use one dtype, or mix only f32, f16 and bf16");
   CHECK_THROWS_AS(infer(DType::f32, DType::f64, DType::f32, DType::f32), DTypeError);
   CHECK_THROWS_AS(infer(DType::f16, DType::f16, DType::f64, DType::f32), DTypeError);
-  for (const DType scale : {DType::f16, DType::f32})
-    for (const DType moments : {DType::f16, DType::f32})
-      CHECK(infer(DType::f16, scale, moments, moments).dtype() == DType::f16);
+  for (const DType of_x : {DType::f16, DType::f32})
+    for (const DType scale : {DType::f16, DType::f32})
+      for (const DType moments : {DType::f16, DType::f32}) {
+        const Tensor y = infer(of_x, scale, moments, moments);
+        CHECK(y.dtype() == of_x);
+        CHECK(worst(astype(y, DType::f64), full({2, 3}, 1 / std::sqrt(1.001), DType::f64)) < 1e-3);
+      }
   CHECK_THROWS_WITH(local_response_normalization(x, {.radius = -1}),
                     "local_response_normalization: radius is -1; use 0 or more");
   CHECK_THROWS_AS(local_response_normalization(tensor(1.0)), ShapeError);

@@ -25,9 +25,9 @@ struct BatchNorm {
 /// or no elements, DTypeError if dtypes differ, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                      double epsilon = 1e-3);
-/// batch_norm with a given mean and variance [channels], for use after training. All tensors have gradients.
-/// Throws ShapeError unless they have these shapes, DTypeError unless all have the dtype of x (or f32 if x is
-/// f16 or bf16), and ArgumentError if epsilon is negative.
+/// batch_norm with a given mean and variance [channels], for use after training. f32, f16 and bf16 may be
+/// mixed; the result has the dtype of x. All tensors have gradients. Throws ShapeError unless they have these
+/// shapes, DTypeError if other dtypes differ, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                             const Tensor& mean, const Tensor& variance,
                                             double epsilon = 1e-3);

@@ -341,10 +341,10 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
                             x.spec());
   bool all_alike = true;
   for (const Tensor* p : {&scale, &offset, &mean, &variance}) {
-    if (p->dtype() != t && !(is_half(t) && p->dtype() == DType::f32))
+    if (!is_floating(p->dtype()) || computed_in(p->dtype()) != computed_in(t))
       throw_error<DTypeError>(
-          "batch_norm_inference: x is {}, scale, offset, mean and variance are {}, {}, {} and {}; use the "
-          "dtype of x, or f32 if x is f16 or bf16",
+          "batch_norm_inference: x is {}, scale, offset, mean and variance are {}, {}, {} and {}; use one "
+          "dtype, or mix only f32, f16 and bf16",
           x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
     all_alike &= p->dtype() == t;
   }
