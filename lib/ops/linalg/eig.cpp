@@ -55,8 +55,8 @@ constexpr Op kEig = {
     .name = "eig",
     .doc =
         "Eigenvalues and eigenvectors, both complex: x vectors = vectors diag(values), where the "
-        "component of largest magnitude of each vector is 1. The gradient omits terms from pairs of "
-        "equal eigenvalues.",
+        "component of largest magnitude of each vector is 1; the function eig then scales vectors to norm 1. "
+        "The gradient omits terms from pairs of equal eigenvalues.",
     .tensorflow = "Eig",
     .args = {"x"},
     .infer = infer_eig,
