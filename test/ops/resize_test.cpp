@@ -203,6 +203,8 @@ TEST_CASE("colours", "[image]") {
                             DType::f64);
   CHECK(worst(rgb_to_hsv(rgb), hsv) < 1e-15);
   CHECK(worst(hsv_to_rgb(hsv), rgb) < 1e-15);
+  for (const double turns : {-2.0, -1.0, 1.0, 3.0})
+    CHECK(worst(hsv_to_rgb(hsv + tensor({turns, 0.0, 0.0}, DType::f64)), rgb) < 1e-14);
   CHECK(check_gradients([](const std::vector<Tensor>& in) { return rgb_to_hsv(in[0]); }, {rgb}));
   const Tensor grey = tensor({{0.0, 0.0, 0.0}, {0.5, 0.5, 0.5}}, DType::f64);
   GradientTape tape;

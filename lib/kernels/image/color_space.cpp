@@ -81,7 +81,7 @@ void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
 
 void hsv_to_rgb(const Tensor& x, Tensor& y) {
   each_pixel(x, y, []<class T>(const T* c, T* rgb) {
-    const T sixths = 6 * c[0], pale = 1 - c[1], saturation = c[1], value = c[2];
+    const T sixths = 6 * (c[0] - std::floor(c[0])), pale = 1 - c[1], saturation = c[1], value = c[2];
     const auto channel = [=](T pure) { return (pale + saturation * std::clamp(pure, T(0), T(1))) * value; };
     rgb[0] = channel(std::abs(sixths - 3) - 1);
     rgb[1] = channel(2 - std::abs(sixths - 2));
