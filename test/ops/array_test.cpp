@@ -317,6 +317,9 @@ TEST_CASE("one_hot marks the indices that are in range", "[array]") {
   CHECK(y.spec() == Spec{DType::i32, {4, 3}});
   CHECK(y.to_vector<int>() == std::vector<int>{0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0});
   CHECK(one_hot(tensor(1), 2, DType::boolean).to_vector<int>() == std::vector<int>{0, 1});
+  const Tensor z = one_hot(tensor(1), 2, DType::c64);
+  CHECK(z.dtype() == DType::c64);
+  CHECK(real(z).to_vector() == std::vector<double>{0, 1});
 }
 
 TEST_CASE("identity passes slices through", "[array]") {

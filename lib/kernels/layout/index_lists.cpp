@@ -100,8 +100,7 @@ void last_of_each(const Tensor& indices, std::vector<bool>& marked, Tensor& plac
 
 void one_hot(const Tensor& indices, std::int64_t depth, Tensor& y) {
   clear(y);
-  visit(y.dtype(), [&](auto t) {
-    using T = decltype(t);
+  visit_any(y.dtype(), [&]<class T>(T) {
     T* row = elements<T>(y);
     visit_indices(indices, [&](const auto list) {
       for (const auto i : list) {
