@@ -15,7 +15,7 @@ TAPEDECK_EXPORT Tensor real(const Tensor& z);
 TAPEDECK_EXPORT Tensor imag(const Tensor& z);
 /// The complex conjugate re - i im; z itself if it is not complex.
 TAPEDECK_EXPORT Tensor conj(const Tensor& z);
-/// The phase of z, atan2(imag(z), real(z)), in [-π, π], in the dtype of the parts; the gradient at 0 is NaN.
+/// The phase of z, atan2(imag(z), real(z)), in [-π, π], in the dtype of the parts; not differentiable at 0.
 /// For floating-point z: π if z < 0, else 0, without a gradient. Throws DTypeError for other dtypes.
 TAPEDECK_EXPORT Tensor angle(const Tensor& z);
 
