@@ -387,7 +387,7 @@ TEST_CASE("derivatives of halves that read the output use the rounded one", "[ha
 
 TEST_CASE("random numbers cannot be drawn as halves", "[half]") {
   CHECK(message_of<DTypeError>([] { random::normal({3}, {1}, DType::f16); }) ==
-        "normal: makes f32 and f64, not f16");
+        "normal: returns f32 or f64, not f16");
 }
 
 TEST_CASE("vectors of f32 are rounded to bf16 by nearest even, subnormal numbers and NaN included",
