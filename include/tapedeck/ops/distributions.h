@@ -1,7 +1,7 @@
 // Random tensors from parameterized distributions, from a key; see random.h for keys. Parameters are promoted
 // to one dtype, that of the result, which must be floating-point (otherwise DTypeError), and broadcast to
-// `shape` (otherwise ShapeError). Each element is the quantile of the distribution at a uniform random number,
-// computed from 64 random bits for any dtype. It is NaN if the parameters are invalid.
+// `shape` (otherwise ShapeError). Each element is the quantile of the distribution at a uniform random
+// number, computed from 64 random bits for any dtype. It is NaN if the parameters are invalid.
 #pragma once
 #include "tapedeck/ops/random.h"
 
