@@ -124,7 +124,7 @@ struct TAPEDECK_EXPORT Call {
 
   /// Returns "op: what: a is f32[2,3], b is f32[4]", with the specs of the inputs.
   std::string describe(std::string_view what) const;
-  /// Throw the error of this class, with the text of describe(what).
+  /// Throw a ShapeError or a DTypeError with the text of describe(what).
   [[noreturn]] void throw_shape_error(std::string_view what) const;
   [[noreturn]] void throw_dtype_error(std::string_view what) const;
 
@@ -331,7 +331,7 @@ template <class... X> constexpr bool is_tensors_then_attrs() {
 ///
 /// An op is called in two ways: op(…) executes an op with one output and returns it, op.run(…) executes any
 /// op and returns its outputs. Both infer the specs of the outputs, allocate, run the kernel and record the
-/// call. Attributes, if the op has any, are the last argument.
+/// call. Attributes follow the tensors, or the list of tensors.
 struct Op {
   std::string_view name, doc;
   std::string_view tensorflow = {};   // the op types of TensorFlow that this op implements, by spaces
@@ -342,7 +342,8 @@ struct Op {
   Rule rule;
   Meaning meaning = Meaning::other;
 
-  /// Operands: numbers become tensors, and mixed dtypes are promoted; temporaries may be overwritten.
+  /// Operands, for an op without attributes: numbers become tensors, and mixed dtypes are promoted;
+  /// temporaries may be overwritten.
   template <std::same_as<Operand>... X> Tensor operator()(X... x) const {
     if ((!x.tensor() || ...)) [[unlikely]]
       return with_numbers({x...});
