@@ -95,10 +95,50 @@ void run(const Call& c, std::span<Tensor> y) {
   if (needs_widened_copies(c, y)) [[unlikely]]
     run_widened(c, y);
   else
-    c.op.forward.run(c, y);
+    call_kernel(c, y);
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void throw_replaced(const Call& c, std::size_t k) {
+  throw_error<InternalError>(
+      "{}: the kernel has replaced output {}; write its elements, by writable<T>(y[{}]), or declare the "
+      "kernel "
+      "with Outputs::by_kernel",
+      c.op.name, k, k);
+}
+
+// An output that is one of the inputs, or an earlier output, would be the same tensor to recorders.
+void make_outputs_distinct(const Call& c, std::span<Tensor> y) {
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    if (!y[k].defined()) continue;
+    bool is_new = true;
+    for (int i = 0; i < c.x.size(); ++i)
+      is_new &= c.x[i].handle() != y[k].handle();
+    for (std::size_t j = 0; j < k; ++j)
+      is_new &= y[j].handle() != y[k].handle();
+    if (!is_new) y[k] = share(y[k]);
+  }
 }
 
 }   // namespace
+
+void call_kernel(const Call& c, std::span<Tensor> y) {
+  const Kernel& kernel = c.op.forward;
+  if (!kernel.run) [[unlikely]]
+    throw_error<InternalError>("{}: the op has no kernel", c.op.name);
+  if (kernel.outputs == Outputs::by_kernel) return kernel.run(c, y);
+  if (y.size() == 1) [[likely]] {
+    const std::uint64_t id = y[0].id();
+    kernel.run(c, y);
+    if (!y[0].defined() || y[0].id() != id) throw_replaced(c, 0);
+    return;
+  }
+  std::vector<std::uint64_t> ids;
+  for (const Tensor& t : y)
+    ids.push_back(t.id());
+  kernel.run(c, y);
+  for (std::size_t k = 0; k < y.size(); ++k)
+    if (!y[k].defined() || y[k].id() != ids[k]) throw_replaced(c, k);
+}
 
 void run_kernel(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::by_kernel) return run(c, y);
@@ -106,6 +146,7 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     run(c, y);
   }
+  make_outputs_distinct(c, y);
   for (const Tensor& t : y)
     if (!t.defined() || !t.has_values()) [[unlikely]]
       throw_error<InternalError>("{}: the kernel left an output without elements", c.op.name);
@@ -234,9 +275,13 @@ void ops::promote(std::initializer_list<Operand> x, Tensor* converted, const Ten
 }
 
 Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
-  Tensor converted[kMaxInputs];
-  const Tensor* refs[kMaxInputs];
-  ops::promote(x, converted, refs);
+  const std::size_t more = x.size() > kMaxInputs ? x.size() : 0;
+  Tensor few_converted[kMaxInputs];
+  const Tensor* few_refs[kMaxInputs];
+  std::vector<Tensor> more_converted(more);
+  std::vector<const Tensor*> more_refs(more);
+  const Tensor** refs = more ? more_refs.data() : few_refs;
+  ops::promote(x, more ? more_converted.data() : few_converted, refs);
   unsigned temporaries = 0, bit = 1;
   for (const Operand& o : x) {
     if (o.temporary()) temporaries |= bit;

@@ -4,6 +4,7 @@
 
 #include "core/cast.h"
 #include "core/storage.h"
+#include "op/execute.h"
 #include "op/primitives.h"
 
 namespace tapedeck {
@@ -47,7 +48,7 @@ void run_widened(const Call& c, std::span<Tensor> y) {
     const Spec spec{computed_in(t.dtype()), t.shape()};
     results.push_back(is_computed(t.dtype()) ? t : own ? blank(spec) : allocate(spec));
   }
-  c.op.forward.run({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs()}, results);
+  call_kernel({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs()}, results);
   for (std::size_t k = 0; k < y.size(); ++k) {
     const DType dtype = y[k].dtype();
     if (is_computed(dtype))

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "ops/op_samples.h"
+#include "tapedeck/compile.h"
 
 namespace user_op_test {
 
@@ -150,6 +151,53 @@ TEST_CASE("an op is called with operands, tensors or a list", "[op]") {
   CHECK(kPowers(f64({2, 3}), squares).to_vector() == std::vector<double>{4, 9});
   CHECK(kPowers(Tensors{f64({2, 3})}, squares).to_vector() == std::vector<double>{4, 9});
   CHECK(kWeighted(Tensors{a, b}).to_vector() == std::vector<double>{11, 29});
+}
+
+TEST_CASE("a kernel that replaces an output is detected", "[op][errors]") {
+  constexpr static Op doubled = {.name = "doubled",
+                                 .doc = "2 x.",
+                                 .args = {"x"},
+                                 .infer = [](const Call& c) { return c.x[0].spec(); },
+                                 .forward = [](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 2; },
+                                 .rule = Rule::linear([](const Call&, const Tensor& dy) { return dy * 2; })};
+  for (const DType t : {DType::f64, DType::f32, DType::f16})
+    CHECK_THROWS_WITH(doubled(ones({3}, t)),
+                      Catch::Contains("doubled: the kernel has replaced output 0; write "
+                                      "its elements, by writable<T>(y[0])"));
+  CHECK_THROWS_AS(compile([](const Tensor& x) { return doubled(x); })(ones({3})), InternalError);
+  constexpr static Op none = {.name = "none",
+                              .doc = "Nothing.",
+                              .infer = [](const Call& c) { return c.x[0].spec(); },
+                              .forward = {},
+                              .rule = Rule::none()};
+  CHECK_THROWS_WITH(none(ones({3})), "none: the op has no kernel");
+}
+
+TEST_CASE("a kernel may return its input", "[op]") {
+  constexpr static Op reversed = {
+      .name = "reversed",
+      .doc = "x, with the opposite gradient; and x again.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return std::vector<Spec>(2, c.x[0].spec()); },
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = y[1] = c.x[0]; }, Outputs::by_kernel},
+      .rule = Rule::custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) {
+        dx[0] = dy[1].dense() - dy[0].dense();
+      })};
+  const auto f = [](const Tensor& x) { return sum(reversed.run(Tensors{x})[0] * 3 + x * x); };
+  const auto second = [](const Tensor& x) { return sum(reversed.run(Tensors{x})[1] * 3 + x); };
+  const Tensor x = f64({1, 2});
+  CHECK(grad(f, x).to_vector() == std::vector<double>{-1, 1});
+  CHECK(grad(second, x).to_vector() == std::vector<double>{4, 4});
+  const auto compiled = compile([&](const Tensor& t) { return grad(f, t).tensor(); });
+  for (const double scale : {1.0, 10.0, 100.0})
+    CHECK(compiled(x * scale).to_vector() == grad(f, x * scale).to_vector());
+  CHECK(x.to_vector() == std::vector<double>{1, 2});
+}
+
+TEST_CASE("an op takes any number of operands, numbers among them", "[op]") {
+  const Tensor x = f64({1, 2}), n = tensor({10.0f, 20.0f});
+  const Tensor y = kWeighted(Operand(x), Operand(n), Operand(x), Operand(x), Operand(2.0), Operand(x));
+  CHECK(y.to_vector() == std::vector<double>{1 + 20 + 3 + 4 + 10 + 6, 2 + 40 + 6 + 8 + 10 + 12});
 }
 
 TEST_CASE("a kernel that leaves an output without elements is detected", "[op]") {
