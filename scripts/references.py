@@ -1004,6 +1004,8 @@ def bilinear(image, row, column, outside):
 
 
 def cropped_at(low, high, extent, n, i):
+    if n > 1 and i == n - 1:
+        return high * (extent - 1)
     return (low + i * (high - low) / (n - 1) if n > 1 else (low + high) / 2) * (extent - 1)
 
 

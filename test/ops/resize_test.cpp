@@ -132,6 +132,27 @@ TEST_CASE("the last row and column of a crop that ends at the edge are inside th
         }
 }
 
+// Positions of f32 boxes are computed in f64, as in the kernel: else an edge of the image would be outside.
+TEST_CASE("boxes that end at the edge of an image have all their gradient", "[image]") {
+  const Tensor x = random::normal({1, 12, 12, 1}, {.seed = 3}, DType::f64);
+  const auto f = [&](const Tensor& boxes) {
+    const Tensor y = crop_and_resize(astype(x, boxes.dtype()), boxes, tensor({0}), {3, 3});
+    return sum(y * astype(tensor({{{{1.0}, {2.0}, {-1.0}}, {{0.5}, {3.0}, {1.0}}, {{2.0}, {1.0}, {4.0}}}}),
+                          y.dtype()));
+  };
+  for (const double start : {0.27, 0.123, 0.61}) {
+    const Tensor boxes = tensor({{start, 0.123, 1.0, 0.817}}, DType::f64);
+    const Tensor g = grad(f, boxes).dense(), g32 = grad(f, astype(boxes, DType::f32)).dense();
+    CHECK(max(abs(g - astype(g32, DType::f64))).item() < 1e-3);
+    const double h = 1e-6;
+    for (int k : {0, 1, 3}) {   // y2 is at the edge, where there is no derivative from both sides
+      const Tensor step = one_hot(tensor(k), 4, DType::f64) * h;
+      const double expected = (f(boxes + step).item() - f(boxes - step).item()) / (2 * h);
+      CHECK(g.at({0, k}) == Approx(expected).margin(1e-5));
+    }
+  }
+}
+
 // TensorFlow's kernel takes the pixels at floor and ceil of a position, which at a whole one are the same.
 TEST_CASE("whole positions have no slope in boxes", "[image]") {
   const auto gradient = [](const Tensor& x, const Tensor& boxes, HeightWidth size) {

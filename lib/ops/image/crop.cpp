@@ -86,22 +86,23 @@ class Pixels {
   std::int64_t height_, width_;
 };
 
-// `count` equidistant positions from a to b, times `last`; the middle if count is 1. Rounds as the kernel
-// does.
+// `count` equidistant positions from a to b, times `last`; the middle if count is 1. Computed in f64 and
+// rounded as in the kernel, so that both read the same pixels.
 struct CropPositions {
   Tensor of_a, of_b, at;   // at = of_a · a + of_b · b
 
-  CropPositions(const Tensor& a, const Tensor& b, std::int64_t count, std::int64_t last) {
+  CropPositions(const Tensor& low, const Tensor& high, std::int64_t count, std::int64_t last) {
+    const Tensor a = astype(low, DType::f64), b = astype(high, DType::f64);
     const auto scale = static_cast<double>(last);
     if (count == 1) {
-      of_a = of_b = full({1}, 0.5 * scale, a.dtype());
+      of_a = of_b = full({1}, 0.5 * scale, low.dtype());
       at = 0.5 * (a + b) * scale;
     } else {
-      const Tensor steps = arange(0, static_cast<double>(count), 1, a.dtype());
+      const Tensor steps = arange(0, static_cast<double>(count), 1, DType::f64);
       const auto spaces = static_cast<double>(count - 1);
-      of_b = steps * scale / spaces;
+      at = where(equal(steps, spaces), b * scale, a * scale + (b - a) * scale * steps / spaces);
+      of_b = astype(steps * scale / spaces, low.dtype());
       of_a = scale - of_b;
-      at = a * scale + (b - a) * scale * steps / spaces;
     }
   }
 };
@@ -136,7 +137,8 @@ Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, c
   const Pixels pixels(x, indices);
   const Tensor known = pixels.inside(y, z), safe_y = where(known, y, 0), safe_x = where(known, z, 0),
                top = floor(safe_y), left = floor(safe_x), bottom = ceil(safe_y), beyond = ceil(safe_x);
-  const Tensor down = expand_dims(safe_y - top, -1), right = expand_dims(safe_x - left, -1);
+  const Tensor down = astype(expand_dims(safe_y - top, -1), x.dtype()),
+               right = astype(expand_dims(safe_x - left, -1), x.dtype());
   const Tensor p = pixels.at(top, left), q = pixels.at(top, beyond), r = pixels.at(bottom, left),
                s = pixels.at(bottom, beyond), bend = p - q - r + s;
   const auto at_positions = [&](const Tensor& slope, int other_axis) {
