@@ -142,4 +142,19 @@ TEST_CASE("batch_norm of many rows agrees with its formula, even if means drift"
     CHECK(worst(of_op[i], of_formula[i]) < 1e-9);
 }
 
+TEST_CASE("batch_norm_inference of halves computes in f32", "[normalization]") {
+  for (const DType t : {DType::f16, DType::bf16})
+    for (const DType of_parameters : {t, DType::f32}) {
+      const auto vector = [&](double v) { return full({1}, v, of_parameters); };
+      const Tensor x = astype(tensor({{1000.0}, {1008.0}, {1016.0}}), t);
+      const Tensor y = batch_norm_inference(x, vector(1), vector(0), vector(1008), vector(64), 1e-3);
+      CHECK(y.dtype() == t);
+      CHECK(max(abs(astype(y, DType::f32) - tensor({{-1.0f}, {0.0f}, {1.0f}}))).item() < 1e-2);
+      const Tensor large = full({2, 1}, 2112, t);
+      CHECK(
+          max(abs(batch_norm_inference(large, vector(1), vector(0), vector(2112), vector(0), 1e-3))).item() ==
+          0);
+    }
+}
+
 }   // namespace normalization_test

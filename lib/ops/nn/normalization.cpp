@@ -339,22 +339,16 @@ Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& 
   if (!is_floating(t))
     throw_error<DTypeError>("batch_norm_inference: takes f32, f64, f16 or bf16, use astype: x is {}",
                             x.spec());
-  bool all_alike = true;
-  for (const Tensor* p : {&scale, &offset, &mean, &variance}) {
+  for (const Tensor* p : {&scale, &offset, &mean, &variance})
     if (!is_floating(p->dtype()) || computed_in(p->dtype()) != computed_in(t))
       throw_error<DTypeError>(
           "batch_norm_inference: x is {}, scale, offset, mean and variance are {}, {}, {} and {}; use one "
           "dtype, or mix only f32, f16 and bf16",
           x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
-    all_alike &= p->dtype() == t;
-  }
-  if (all_alike) {
-    const Tensor slope = scale * rsqrt(variance + epsilon);
-    return x * slope + (offset - mean * slope);
-  }
-  const auto wide = [](const Tensor& p) { return p.dtype() == DType::f32 ? p : astype(p, DType::f32); };
+  const auto wide = [](const Tensor& p) { return is_half(p.dtype()) ? astype(p, DType::f32) : p; };
   const Tensor slope = wide(scale) * rsqrt(wide(variance) + epsilon);
-  return x * astype(slope, t) + astype(wide(offset) - wide(mean) * slope, t);
+  const Tensor y = wide(x) * slope + (wide(offset) - wide(mean) * slope);
+  return y.dtype() == t ? y : astype(y, t);
 }
 
 Tensor local_response_normalization(const Tensor& x, const LocalResponseNormalizationOptions& options) {
