@@ -677,7 +677,7 @@ TEST_CASE("fit: errors name the option", "[fit][errors]") {
       message({.metrics = {nn::MeanAbsoluteError(), nn::MeanAbsoluteError()}}) ==
       "fit: metrics: the name \"mean_absolute_error\" is empty or already in use; use Metric(name, metric)");
   CHECK_THAT(message({.metrics = {{"loss", nn::MeanAbsoluteError()}}}),
-             StartsWith("fit: metrics: \"loss\" is"));
+             StartsWith("fit: metrics: the name \"loss\" is"));
   CHECK(message({.accumulate = 0}) == "fit: accumulate is 0; use 1 or more");
   CHECK(message({.monitor = "accuracy"}) == "fit: monitor is \"accuracy\"; use one of loss");
   CHECK(message({.metrics = {nn::MeanAbsoluteError()}, .monitor = "mean_absolute_error"}) ==
