@@ -5,6 +5,7 @@
 #include <concepts>
 #include <new>
 #include <string_view>
+#include <typeinfo>
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/operand.h"
@@ -23,7 +24,7 @@ inline constexpr int kMaxInputs = 4;
 
 /// The type of attributes: how to copy and destroy them.
 struct AttrsType {
-  std::string_view name;   // as the compiler spells it
+  const std::type_info* type;
   std::uint32_t size, align;
   void (*copy)(const void* from, void* to);   // null: trivially copyable
   void (*destroy)(void*);                     // null: trivially destructible
@@ -33,11 +34,6 @@ struct AttrsType {
 };
 
 namespace detail {
-template <class T> constexpr std::string_view name_of_type() {
-  const std::string_view text = __PRETTY_FUNCTION__;   // "… [with T = X; …]" or "… [T = X]"
-  const std::size_t begin = text.find("T = ") + 4;
-  return text.substr(begin, text.find_first_of(";]", begin) - begin);
-}
 template <class T> constexpr auto key_of_attrs() -> random::Key& (*)(void*) {
   if constexpr (requires(T & attrs) {
                   { attrs.key } -> std::same_as<random::Key&>;
@@ -49,7 +45,7 @@ template <class T> constexpr auto key_of_attrs() -> random::Key& (*)(void*) {
 }   // namespace detail
 
 template <class T> inline constexpr AttrsType kAttrsType = {
-    detail::name_of_type<T>(),
+    &typeid(T),
     sizeof(T),
     alignof(T),
     std::is_trivially_copyable_v<T>
@@ -313,17 +309,22 @@ enum class Meaning : std::uint8_t {
 };
 
 namespace detail {
-// Whether all but the last of X… are tensors, and the last is a tensor or attributes: any other type than an
-// operand or a list of tensors.
+template <class T>
+concept ListOfTensors = std::same_as<T, Refs> || std::convertible_to<const T&, std::span<const Tensor>>;
+/// A type that attributes cannot have, since it more likely stands for an input.
+template <class T>
+concept LikeTensor = std::convertible_to<const T&, Operand> || std::convertible_to<const T&, Tensor> ||
+    ListOfTensors<T> || std::is_pointer_v<T> || std::is_array_v<T> || requires(const T& x) {
+  { *x } -> std::convertible_to<Tensor>;
+};
+
+// Whether all but the last of X… are tensors, and the last is a tensor or attributes.
 template <class... X> constexpr bool is_tensors_then_attrs() {
   constexpr std::size_t n = sizeof...(X);
-  constexpr bool tensors[n] = {std::same_as<X, Tensor>...},
-                 operands[n] = {std::convertible_to<X, Operand>...},
-                 lists[n] = {std::same_as<X, Refs> ||
-                             std::convertible_to<const X&, std::span<const Tensor>>...};
+  constexpr bool tensors[n] = {std::same_as<X, Tensor>...}, others[n] = {LikeTensor<X>...};
   for (std::size_t i = 0; i + 1 < n; ++i)
     if (!tensors[i]) return false;
-  return tensors[n - 1] || (!operands[n - 1] && !lists[n - 1]);
+  return tensors[n - 1] || !others[n - 1];
 }
 }   // namespace detail
 
@@ -371,6 +372,16 @@ struct Op {
     };
     add(first), (add(x), ...);
     return (*this)(Refs(refs, n), attrs);
+  }
+  /// Anything else is an error at compile time.
+  template <class First, class... X>
+  requires(!detail::is_tensors_then_attrs<First, X...>() && !detail::ListOfTensors<First> &&
+           !(std::same_as<First, Operand> && (std::same_as<X, Operand> && ...))) Tensor
+  operator()(const First&, const X&...) const {
+    static_assert(!sizeof(First),
+                  "an op is called with tensors, then its attributes, a struct; turn numbers, variables and "
+                  "gradients into tensors before, or pass all as Operand if the op has no attributes");
+    return {};
   }
   /// A list of tensors. Bit i of temporaries: the op may overwrite input i.
   TAPEDECK_EXPORT Tensor operator()(Refs x, Attrs attrs = {}, unsigned temporaries = 0) const;

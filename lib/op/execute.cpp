@@ -1,6 +1,10 @@
 // Dispatch: executes every op. In: an op and its inputs. Out: its outputs, recorded by the thread's
 // recorders.
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 
 #include "core/format.h"
 #include "core/storage.h"
@@ -13,6 +17,12 @@
 #include "op/widened_copies.h"
 
 namespace tapedeck {
+
+void detail::throw_no_tensor(int i, int n) {
+  throw_error<ArgumentError>(
+      "op: input or output {} is read, but there are {}; let infer check the number of inputs", i, n);
+}
+
 namespace {
 
 [[noreturn, gnu::cold, gnu::noinline]] void throw_unusable(const Call& c, std::string_view name, int i) {
@@ -309,12 +319,21 @@ std::string Call::describe(std::string_view what) const {
 void Call::throw_shape_error(std::string_view what) const { throw ShapeError(describe(what)); }
 void Call::throw_dtype_error(std::string_view what) const { throw DTypeError(describe(what)); }
 
+namespace {
+std::string name_of(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  return name ? name.get() : type.name();
+}
+}   // namespace
+
 // One type may have several descriptions, in libraries that hide their symbols.
 void Call::require_attrs(const AttrsType& t) const {
   const AttrsType* given = raw_attrs.type;
-  if (given && given->size == t.size && given->align == t.align && given->name == t.name) return;
-  throw_error<InternalError>("{}: its attributes are read as {}, but the call has {}", op.name, t.name,
-                             given ? given->name : "none");
+  if (given && *given->type == *t.type) return;
+  throw_error<InternalError>("{}: its attributes are read as {}, but the call has {}", op.name,
+                             name_of(*t.type), given ? name_of(*given->type) : "none");
 }
 
 void OwnedAttrs::copy_from(const Attrs& a) {

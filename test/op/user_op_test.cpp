@@ -139,6 +139,32 @@ TEST_CASE("attributes of another type than the op reads are an error", "[op][err
   CHECK(tape.size() == 0);
 }
 
+namespace {
+template <class F> constexpr Op kCalled = {
+    .name = "called",
+    .doc = "f(x), with the lambda f as attributes.",
+    .args = {"x"},
+    .infer = [](const Call& c) { return c.x[0].spec(); },
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.attrs<F>()(c.x[0]); }, Outputs::by_kernel},
+    .rule = Rule::none()};
+}   // namespace
+TEST_CASE("two lambdas of one function are attributes of two types", "[op][errors]") {
+  const auto f = [k = 3.0](const Tensor& x) { return x * k; };
+  const auto g = [k = std::int64_t{7}](const Tensor& x) { return x + static_cast<double>(k); };
+  static_assert(sizeof(f) == sizeof(g));
+  CHECK(kCalled<decltype(f)>(f64({2}), f).item() == 6);
+  CHECK_THROWS_AS(kCalled<decltype(f)>(f64({2}), g), InternalError);
+}
+
+TEST_CASE("too few inputs are an error", "[op][errors]") {
+  const Tensor x = f64({3, 5});
+  CHECK_THROWS_WITH(kHypot(x),
+                    "op: input or output 1 is read, but there are 1; let infer check the number of "
+                    "inputs");
+  CHECK_THROWS_AS(kHypot.run(Tensors{x}), ArgumentError);
+  CHECK_THROWS_AS(kHypot(Tensors{}), ArgumentError);
+}
+
 TEST_CASE("an op is called with operands, tensors or a list", "[op]") {
   const Tensor a = f64({3, 5}), b = f64({4, 12});
   const std::vector<double> expected = {5, 13};
