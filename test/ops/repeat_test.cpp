@@ -348,7 +348,9 @@ TEST_CASE("arrangements", "[order]") {
   CHECK(repeat(x, 0, 1).shape() == Shape{2, 0});
   // A list of one is no number.
   CHECK(close(repeat(matrix({{1, 2}}), {3}), matrix({{1, 2}, {1, 2}, {1, 2}}), 0));
-  CHECK_THROWS_WITH(repeat(x, {3}), "repeat: 1 counts for axis 0 of x, f64[2,3]");
+  CHECK_THROWS_WITH(repeat(x, {3}),
+                    "repeat: the list of counts has length 1, but axis 0 of x, f64[2,3], has 2 "
+                    "entries; use repeat(x, n) for n copies of each");
   CHECK_THROWS_AS(repeat(x, {}), ShapeError);
   CHECK(repeat(x, 3).shape() == Shape{6, 3});
   CHECK(repeat(x, std::size_t{3}, 1).shape() == Shape{2, 9});

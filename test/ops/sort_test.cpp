@@ -209,7 +209,9 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
         }) == "dynamic_partition: 0 parts; use 1 or more");
   CHECK(message_of([&] { repeat(x, -1); }) == "repeat: a negative count: -1");
   CHECK(message_of([&] { repeat(x, std::vector<std::int64_t>{1}, 1); }) ==
-        "repeat: 1 counts for axis 1 of x, f32[2,3]");
+        "repeat: the list of counts has length 1, but axis 1 of x, f32[2,3], has 3 entries; use repeat(x, n) "
+        "for "
+        "n copies of each");
   CHECK(message_of([&] { fill({2}, x); }) == "fill: the value must be of rank 0: value is f32[2,3]");
   CHECK(message_of([&] { matrix_set_diag(x, zeros({3})); }) ==
         "matrix_set_diag: diagonal must be [2]: x is f32[2,3], diagonal is f32[3]");

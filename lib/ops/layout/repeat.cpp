@@ -27,14 +27,18 @@ Spec infer_repeat(const Call& c) {
   Shape shape = c.x[0].shape();
   std::int64_t extent = 0;
   if (counts.empty()) {
-    if (count < 0) throw_error<ShapeError>("repeat: a negative count: {}", count);
+    if (count < 0) throw_error<ShapeError>("repeat: the count is {}; use 0 or more", count);
     if (__builtin_mul_overflow(shape[axis], count, &extent))
       throw_error<ShapeError>("repeat: too many elements: count is {}, x is {}", count, c.x[0].spec());
   } else {
     if (static_cast<std::int64_t>(counts.size()) != shape[axis])
-      throw_error<ShapeError>("repeat: {} counts for axis {} of x, {}", counts.size(), axis, c.x[0].spec());
+      throw_error<ShapeError>(
+          "repeat: the list of counts has length {}, but axis {} of x, {}, has {} entries; use repeat(x, n) "
+          "for n "
+          "copies of each",
+          counts.size(), axis, c.x[0].spec(), shape[axis]);
     for (const std::int64_t n : counts) {
-      if (n < 0) throw_error<ShapeError>("repeat: a negative count: {}", n);
+      if (n < 0) throw_error<ShapeError>("repeat: a count is {}; use 0 or more", n);
       if (__builtin_add_overflow(extent, n, &extent))
         throw_error<ShapeError>("repeat: too many elements: x is {}", c.x[0].spec());
     }
@@ -207,7 +211,8 @@ Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
 Tensor repeat(const Tensor& x, Ints counts, int axis) {
   const int at = checked_axis(kRepeat, axis, x.ndim());
   if (counts.empty() && x.shape()[at])
-    throw_error<ShapeError>("repeat: 0 counts for axis {} of x, {}", at, x.spec());
+    throw_error<ShapeError>("repeat: the list of counts is empty, but axis {} of x, {}, is not", at,
+                            x.spec());
   return kRepeat(x, RepeatAttrs{at - x.ndim(), 0, {counts.begin(), counts.end()}});
 }
 
