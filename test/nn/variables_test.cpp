@@ -175,6 +175,23 @@ layer  type   result    numbers
   }
 }
 
+namespace {
+struct Stacked {
+  nn::Dense first{2, 4, kKey}, second{4, 2, kKey};
+  Tensor operator()(const Tensor& x) const { return second(first(x)); }
+  template <class Visit> void for_each_member(const Visit& visit) { visit("", first), visit("", second); }
+};
+}   // namespace
+TEST_CASE("members without names do not hide their class in a summary") {
+  CHECK(nn::summary(nn::Sequential{Stacked{}}, zeros({3, 2})) == R"(Sequential: f32[3,2] -> f32[3,2]
+layer  type     result    numbers
+---------------------------------
+0      Stacked  f32[3,2]       22
+---------------------------------
+22 numbers in 88 bytes: 22 trainable, 0 not
+)");
+}
+
 TEST_CASE("layers that share a name across ranks have distinct names") {
   const nn::Sequential net{nn::Conv1d(2, 3, 2, kKey), nn::Conv1dTranspose(3, 2, 2, kKey)};
   const std::string table = nn::summary(net, zeros({4, 5, 2}));

@@ -190,14 +190,11 @@ template <class T> void walk(T& x, const std::string& path, const Visit& visit) 
     const auto meet = [&] {
       if (!std::exchange(is_met, true)) visit({path, type_name<T>(), &x, nullptr});
     };
-    const auto has_named_members = [&] {
-      bool any = false;
-      x.for_each_member([&](std::string_view name, auto&) { any |= !name.empty(); });
-      return any;
-    };
+    int members = 0;
+    x.for_each_member([&](std::string_view, auto&) { ++members; });
     x.for_each_member([&](std::string_view name, auto& member) {
-      // A member without a name has the path of x, and stands for x if there are no others.
-      if (!name.empty() || has_named_members()) meet();
+      // A member without a name has the path of x, and stands for x if it is the only one.
+      if (!name.empty() || members > 1) meet();
       is_met = true;
       walk(member, name.empty() ? path : join(path, name), visit);
     });
