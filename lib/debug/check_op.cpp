@@ -257,6 +257,7 @@ std::ostream& operator<<(std::ostream& out, const OpAgreement& a) {
 }
 
 OpAgreement check_op(const Op& op, std::span<const Sample> samples, const OpCheckOptions& options) {
+  if (samples.empty()) return {fmt::format("{}: there are no samples", op.name)};
   for (std::size_t i = 0; i < samples.size(); ++i)
     if (const std::string fault = OpCheck(op, samples[i], options).fault(); !fault.empty())
       return {fmt::format("{}, sample {}: {}", op.name, i, fault)};

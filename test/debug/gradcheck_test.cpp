@@ -165,6 +165,7 @@ TEST_CASE("check_op sees stacked cotangents and f32", "[gradcheck]") {
   CHECK_THAT(
       check_op(rank, {&any, 1}).fault,
       Catch::StartsWith("rank, sample 0: from stacked cotangents, the gradient of input 0, f64[2,3], is "));
+  CHECK(check_op(coarse, {}).fault == "coarse: there are no samples");
   CHECK_THAT(check_op(coarse, {&any, 1}).fault, Catch::StartsWith("coarse, sample 0: in f32, output 0, "));
 }
 
