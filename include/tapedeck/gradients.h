@@ -132,7 +132,7 @@ class TAPEDECK_EXPORT Pullback {
   /// The gradient of the sum of f's outputs, each weighted by its output gradient; an omitted output gradient
   /// means ones. A second call throws GradientError unless the pullback is persistent.
   std::vector<Gradient> operator()(const OutputGradients& dy = {}) const;
-  std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(OutputGradients{dy}); }
+  std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(Gradient(dy)); }
   /// A template, so that braces are never taken for the arguments of a new variable.
   template <std::same_as<Variable> V> std::vector<Gradient> operator()(const V& dy) const {
     return (*this)(dy.value());

@@ -190,6 +190,7 @@ detail::Differentiated detail::value_and_gradients(const Traced& f, const Source
 }
 
 ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f) {
+  if (!f) throw ArgumentError("implicit_value_and_grad: the function is empty");
   GradientTape tape;
   const Tensor value = f();
   if (!value.defined())
@@ -306,6 +307,8 @@ std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::v
                                                    const std::vector<Tensor>& v, JacobianMode mode) {
   if (v.size() != xs.size())
     throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} tensors", v.size(), xs.size());
+  for (std::size_t i = 0; i < v.size(); ++i)
+    if (!v[i].defined()) throw_error<ArgumentError>("hessian_vector_product: vector {} is undefined", i);
   const Traced gradient = gradient_of(f, xs, "hessian_vector_product");
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   GradientTape tape(kOnlySources);

@@ -225,6 +225,11 @@ TEST_CASE("Hessians of functions", "[functions][hessian]") {
   CHECK(message_of([&] {
           hessian_vector_product(f, std::vector<Tensor>{x}, std::vector<Tensor>{x, x});
         }) == "hessian_vector_product: 2 vectors for 1 tensors");
+  for (const JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse})
+    CHECK(message_of<ArgumentError>([&] { hessian_vector_product(f, x, Tensor(), mode); }) ==
+          "hessian_vector_product: vector 0 is undefined");
+  CHECK_THROWS_AS(vjp(f, x).second(Tensor()), GradientError);
+  CHECK_THROWS_AS(implicit_value_and_grad(std::function<Tensor()>()), ArgumentError);
 }
 
 // Large tensors take other code paths than small ones.
