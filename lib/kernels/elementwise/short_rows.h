@@ -20,6 +20,33 @@ inline bool are_short(const Rows& rows) {
   return are_within(rows, rows.repeat_elements() ? kRepeatedRow : kShortRow);
 }
 
+/// Writes each of `count` elements `inner` times. May write some elements beyond the last one. Not inline, so
+/// that it is compiled once for passes of all kinds.
+template <class T>
+[[gnu::noinline]] void repeat_elements(const T* from, std::int64_t count, std::int64_t inner, T* to) {
+  using Bits = std::conditional_t<
+      sizeof(T) == 1, std::uint8_t,
+      std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                         std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+  if constexpr (std::is_arithmetic_v<T>) {
+    if (inner == 2) return interleave<2>(from, 0, to, count);
+    if (inner == 3) return interleave<3>(from, 0, to, count);
+    if (inner == 4) return interleave<4>(from, 0, to, count);
+  }
+  // Vectors of copies. They are integers, so that all bits are copied unchanged.
+  constexpr std::size_t words = sizeof(T) / sizeof(Bits);   // 2 for c128
+  using Copies [[gnu::vector_size(32)]] = Bits;
+  constexpr auto some = static_cast<std::int64_t>(sizeof(Copies) / sizeof(T));
+  for (; count > 0; --count, ++from, to += inner) {
+    Bits word[words];
+    std::memcpy(word, from, sizeof word);
+    Copies copies = Copies{} + word[0];
+    if constexpr (words == 2) copies = Copies{word[0], word[1], word[0], word[1]};
+    for (std::int64_t j = 0; j < inner; j += some)
+      std::memcpy(static_cast<void*>(to + j), &copies, sizeof copies);
+  }
+}
+
 /// A pass over short rows with at most `most` operands.
 template <class T, int most> class ShortRows {
  public:
@@ -74,38 +101,12 @@ template <class T, int most> class ShortRows {
         }
         T* const to = memory.elements[i];
         if (differs)
-          repeat_elements(from, count, to);
+          repeat_elements(from, count, rows_.inner, to);
         else if (!memory.repeated[i].covers(from, count))
           repeat_run(from, to, count, rows_.inner), memory.repeated[i] = {from, count};
         row.set(i, to, true);
       }
     });
-  }
-
-  using Bits = std::conditional_t<
-      sizeof(T) == 1, std::uint8_t,
-      std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                         std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
-
-  /// Repeats each element along its row. May write some elements beyond the last row.
-  void repeat_elements(const T* from, std::int64_t count, T* to) const {
-    if constexpr (std::is_arithmetic_v<T>) {
-      if (rows_.inner == 2) return interleave<2>(from, 0, to, count);
-      if (rows_.inner == 3) return interleave<3>(from, 0, to, count);
-      if (rows_.inner == 4) return interleave<4>(from, 0, to, count);
-    }
-    // Vectors of copies. They are integers, so that all bits are copied unchanged.
-    constexpr std::size_t words = sizeof(T) / sizeof(Bits);   // 2 for c128
-    using Copies [[gnu::vector_size(32)]] = Bits;
-    constexpr auto some = static_cast<std::int64_t>(sizeof(Copies) / sizeof(T));
-    for (; count > 0; --count, ++from, to += rows_.inner) {
-      Bits word[words];
-      std::memcpy(word, from, sizeof word);
-      Copies copies = Copies{} + word[0];
-      if constexpr (words == 2) copies = Copies{word[0], word[1], word[0], word[1]};
-      for (std::int64_t j = 0; j < rows_.inner; j += some)
-        std::memcpy(static_cast<void*>(to + j), &copies, sizeof copies);
-    }
   }
 
   const Rows& rows_;

@@ -96,8 +96,9 @@ template <class T, int I, int O, class Loop> class PassLoop {
   }
 
   // Runs a row of n elements, the first of which is at `position` in its line: whole groups in place, the
-  // rest through buffers.
-  void run_row(Given& pass, const Row<T, I>& row, std::int64_t position, std::int64_t n) const {
+  // rest through buffers. Not inline, since four loops over rows call it.
+  [[gnu::noinline]] void run_row(Given& pass, const Row<T, I>& row, std::int64_t position,
+                                 std::int64_t n) const {
     if constexpr (kIsHalf<T>) {   // the loop over halves accepts any n
       go(pass, row, n);
     } else if (lines_.moved()) {
@@ -123,7 +124,8 @@ template <class T, int I, int O, class Loop> class PassLoop {
     loop_(pass);
   }
   // Runs n elements from `begin` on, with shifted operands.
-  void go_moved(const Given& pass, const Row<T, I>& row, std::int64_t begin, std::int64_t n) const {
+  [[gnu::noinline]] void go_moved(const Given& pass, const Row<T, I>& row, std::int64_t begin,
+                                  std::int64_t n) const {
     if (n == 0) return;
     Given moved = pass;
     for (int i = 0; i < t_.operands; ++i)
@@ -136,8 +138,8 @@ template <class T, int I, int O, class Loop> class PassLoop {
 
   // Runs elements [begin, end), at most a group, through buffers: part of the group may be beyond the end of
   // memory, or beyond the elements of a shifted operand.
-  void run_buffered(const Given& pass, const Row<T, I>& row, std::int64_t begin, std::int64_t end,
-                    std::int64_t position) const {
+  [[gnu::noinline]] void run_buffered(const Given& pass, const Row<T, I>& row, std::int64_t begin,
+                                      std::int64_t end, std::int64_t position) const {
     Given buffered = pass;
     alignas(64) T in[I][kGroup<T>], out[O][kGroup<T>];
     for (int i = 0; i < t_.operands; ++i) {
