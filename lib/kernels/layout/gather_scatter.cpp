@@ -3,6 +3,8 @@
 #include "kernels/layout/gather_scatter.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/bytes.h"
@@ -18,7 +20,20 @@ namespace {
 
 constexpr Cut kGatherScatterCut = {1 << 15, 1 << 17};   // of elements
 
-// Copies rows index[0], …, index[n - 1] of `from`, of `elements` elements each; zeros for negative indices.
+// Copies rows index[0], …, index[n - 1] of `from`, of `bytes` bytes each; zeros for negative indices.
+template <class Index> [[gnu::noinline]] void gather_bytes(const std::byte* from, const Index* index,
+                                                           std::int64_t n, std::int64_t bytes,
+                                                           std::byte* to) {
+  with_copy_of(bytes, [&](auto copy) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (index[i] < 0)
+        std::memset(to + i * bytes, 0, static_cast<std::size_t>(bytes));
+      else
+        copy(from + index[i] * bytes, to + i * bytes);
+    }
+  });
+}
+// Likewise for rows of `elements` elements.
 template <class T, class Index>
 void gather_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
@@ -38,17 +53,8 @@ void gather_rows(const T* from, const Index* index, std::int64_t n, std::int64_t
       to[i] = one(i);
     return;
   }
-  const auto* source = reinterpret_cast<const std::byte*>(from);
-  auto* target = reinterpret_cast<std::byte*>(to);
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(T));
-  with_copy_of(bytes, [&](auto copy) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (index[i] < 0)
-        std::fill_n(to + i * elements, elements, T(0));
-      else
-        copy(source + index[i] * bytes, target + i * bytes);
-    }
-  });
+  gather_bytes(reinterpret_cast<const std::byte*>(from), index, n,
+               elements * static_cast<std::int64_t>(sizeof(T)), reinterpret_cast<std::byte*>(to));
 }
 
 }   // namespace
@@ -83,6 +89,12 @@ struct Last {
   template <class T> T operator()(T, T b) const { return b; }
 };
 
+// Rows rows[0], …, rows[n - 1], or, if `rows` is null, 0, …, n - 1. Single elements have no `rows`.
+struct Positions {
+  const std::int64_t* rows;
+  std::int64_t n;
+};
+
 // Reduces x[b, k, a] into y[b, index[k], a].
 template <class Fold, class T> struct RowScatter {
   const T* x;
@@ -91,28 +103,24 @@ template <class Fold, class T> struct RowScatter {
   std::int64_t count, after, slab;
   IndexBatches batches;
 
-  // Reduces rows k = at(0), …, at(n - 1) of slab b.
-  template <class At> void fold(std::int64_t b, std::int64_t n, const At& at) const {
+  // Reduces some rows of slab b.
+  void fold(std::int64_t b, Positions some) const {
     const std::int64_t* const of_slab = index + b / batches.inner % batches.count * count;
     const T* const from = x + b * count * after;
     T* const to = y + b * slab;
-    if (after == 1)
-      return for_used(n, at, of_slab, [=](std::int64_t k, std::int64_t i) {
-        to[i] = static_cast<T>(Fold{}(to[i], from[k]));
-      });
-    for_used(n, at, of_slab, [=, after = after](std::int64_t k, std::int64_t i) {
+    if (after == 1) {
+      for (std::int64_t k = 0; k < some.n; ++k)
+        if (const std::int64_t i = of_slab[k]; i >= 0) to[i] = static_cast<T>(Fold{}(to[i], from[k]));
+      return;
+    }
+    for (std::int64_t j = 0; j < some.n; ++j) {
+      const std::int64_t k = some.rows ? some.rows[j] : j, i = of_slab[k];
+      if (i < 0) continue;
       const T* const row = from + k * after;
       T* const sum = to + i * after;
       for (std::int64_t a = 0; a < after; ++a)
         sum[a] = static_cast<T>(Fold{}(sum[a], row[a]));
-    });
-  }
-
- private:
-  template <class At, class F>
-  static void for_used(std::int64_t n, const At& at, const std::int64_t* of_slab, const F& f) {
-    for (std::int64_t j = 0; j < n; ++j)
-      if (const std::int64_t k = at(j), i = of_slab[k]; i >= 0) f(k, i);
+    }
   }
 };
 
@@ -133,29 +141,29 @@ struct ByRange {
     for (std::int64_t k = 0; k < count; ++k)
       if (index[k] >= 0) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
   }
+  Positions of(std::int64_t range) const {
+    const auto r = static_cast<std::size_t>(range);
+    return {positions.data() + begins[r], begins[r + 1] - begins[r]};
+  }
 };
 
 // Tasks write to disjoint rows, so that equal indices are reduced in their order. A task is a slab or, if
 // slabs are few and rows are long enough to pay for bucketing the indices, a range of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
+  std::optional<ByRange> by_range;
+  std::int64_t ranges = 1, piece = cut_of(kGatherScatterCut, all.count * all.after).piece_of(before);
   if (before < few && all.after >= long_row && all.count * all.after >= kGatherScatterCut.least &&
       all.batches.count == 1 && extent) {
-    const std::int64_t ranges = std::min(extent, most);
-    const ByRange by_range(all.index, all.count, extent, ranges);
-    parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
-      const auto range = static_cast<std::size_t>(i % ranges);
-      const std::int64_t* const first = by_range.positions.data() + by_range.begins[range];
-      all.fold(i / ranges, by_range.begins[range + 1] - by_range.begins[range],
-               [=](std::int64_t j) { return first[j]; });
-    });
-  } else {
-    parallel_for(before, cut_of(kGatherScatterCut, all.count * all.after),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t b = begin; b < end; ++b)
-                     all.fold(b, all.count, [](std::int64_t j) { return j; });
-                 });
+    ranges = std::min(extent, most), piece = 1;
+    by_range.emplace(all.index, all.count, extent, ranges);
   }
+  parallel_for(before * ranges, piece, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Positions some = by_range ? by_range->of(i % ranges) : Positions{nullptr, all.count};
+      all.fold(i / ranges, some);
+    }
+  });
 }
 
 /// Indices as i64: the given tensor, or a converted copy.
