@@ -51,6 +51,17 @@ template <class T> struct GroupState {
 template <class T>
 void run_in_memory(const GroupInstruction& i, const Tables<T>& tables, GroupState<T>& state);
 
+/// y = op(x), for `vectors` vectors of x that are `step` elements apart. Not inline, so that it is compiled
+/// once for blocks of all sizes.
+template <Arithmetic op, class T>
+[[gnu::flatten, gnu::noinline]] void run_function(const T* x, std::size_t step, std::size_t vectors, T* y) {
+  using Vector = kernels::Batch<T>;
+  for (const T* const end = y + vectors * Vector::size; y < end; x += step, y += Vector::size) {
+    const Vector v = Vector::load_unaligned(x);
+    compute<op>(v, v).store_unaligned(y);
+  }
+}
+
 template <std::size_t, class V> using EachOf = V;
 template <class T, class Index> class Handlers;
 
@@ -122,15 +133,9 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
       x = state.held;
     }
     T* const y = i->stores ? to[i->y] : state.held;
-    run_loop<op>(x, a == Form::single ? 0 : kWidth, y);
+    run_function<op>(x, a == Form::single ? 0 : kWidth, sizeof...(k), y);
     ((r = Vector::load_unaligned(y + k * kWidth)), ...);
     return go_on(i + 1, from, to, all, state, r...);
-  }
-  template <Arithmetic op> [[gnu::flatten]] static void run_loop(const T* x, std::size_t step, T* y) {
-    for (std::size_t at = 0; at < sizeof...(k); ++at) {
-      const Vector v = Vector::load_unaligned(x + at * step);
-      compute<op>(v, v).store_unaligned(y + at * kWidth);
-    }
   }
   static void held_sum(const GroupInstruction* i, const T* const* from, T* const* to, const Handler* all,
                        GroupState<T>& state, EachOf<k, Vector>... r) {
