@@ -4,20 +4,23 @@
 
 #include "tapedeck/shape.h"
 
-template <> struct fmt::formatter<tapedeck::Shape> : fmt::formatter<std::string> {
-  auto format(const tapedeck::Shape& s, fmt::format_context& c) const {
-    return fmt::formatter<std::string>::format(tapedeck::to_string(s), c);
-  }
+namespace tapedeck::detail {
+
+/// Accepts "{}" alone. Not the formatter of strings, which every file would compile.
+struct PlainFormatter {
+  constexpr auto parse(fmt::format_parse_context& c) { return c.begin(); }
 };
-template <> struct fmt::formatter<tapedeck::Spec> : fmt::formatter<std::string> {
-  auto format(const tapedeck::Spec& s, fmt::format_context& c) const {
-    return fmt::formatter<std::string>::format(tapedeck::to_string(s), c);
-  }
+
+}   // namespace tapedeck::detail
+
+template <> struct fmt::formatter<tapedeck::Shape> : tapedeck::detail::PlainFormatter {
+  fmt::format_context::iterator format(const tapedeck::Shape& s, fmt::format_context& c) const;
 };
-template <> struct fmt::formatter<tapedeck::DType> : fmt::formatter<std::string_view> {
-  auto format(tapedeck::DType t, fmt::format_context& c) const {
-    return fmt::formatter<std::string_view>::format(tapedeck::name_of(t), c);
-  }
+template <> struct fmt::formatter<tapedeck::Spec> : tapedeck::detail::PlainFormatter {
+  fmt::format_context::iterator format(const tapedeck::Spec& s, fmt::format_context& c) const;
+};
+template <> struct fmt::formatter<tapedeck::DType> : tapedeck::detail::PlainFormatter {
+  fmt::format_context::iterator format(tapedeck::DType t, fmt::format_context& c) const;
 };
 
 namespace tapedeck {

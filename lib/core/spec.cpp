@@ -1,9 +1,26 @@
 // Checked sizes in bytes of dtypes and shapes, and their names.
+#include <algorithm>
 #include <atomic>
 
 #include "core/format.h"
 #include "core/visit.h"
 #include "tapedeck/shape.h"
+
+fmt::format_context::iterator fmt::formatter<tapedeck::Shape>::format(const tapedeck::Shape& s,
+                                                                      fmt::format_context& c) const {
+  const std::string text = tapedeck::to_string(s);
+  return std::copy(text.begin(), text.end(), c.out());
+}
+fmt::format_context::iterator fmt::formatter<tapedeck::Spec>::format(const tapedeck::Spec& s,
+                                                                     fmt::format_context& c) const {
+  const std::string text = tapedeck::to_string(s);
+  return std::copy(text.begin(), text.end(), c.out());
+}
+fmt::format_context::iterator fmt::formatter<tapedeck::DType>::format(tapedeck::DType t,
+                                                                      fmt::format_context& c) const {
+  const std::string_view text = tapedeck::name_of(t);
+  return std::copy(text.begin(), text.end(), c.out());
+}
 
 namespace tapedeck {
 
