@@ -80,15 +80,38 @@ std::int64_t narrow_f16(const float*, Half*, std::int64_t) { return 0; }
 std::int64_t narrow_bf16(const float*, Half*, std::int64_t) { return 0; }
 #endif
 
-// Converts from a dtype that ops compute in, or u64, to any dtype.
+template <class To, class From> [[gnu::noinline]] void convert_row(const void* x, void* y, std::int64_t n) {
+  const auto* in = static_cast<const From*>(x);
+  std::transform(in, in + n, static_cast<To*>(y), convert<To, From>);
+}
+// The type to which From is converted in the place of To: integers to unsigned integers, with the same bits.
+template <class To, class From> struct Converted { using type = To; };
+template <class To, class From>
+requires(std::is_integral_v<To>&& std::is_integral_v<From> &&
+         !std::is_same_v<To, bool>) struct Converted<To, From> {
+  using type = std::make_unsigned_t<To>;
+};
+
+// Converts from a dtype that ops compute in, or u64, to any dtype. Converts bool as the numbers 0 and 1.
 void convert_from_computed(DType from, const void* x, DType to, void* y, std::int64_t n) {
   const auto run = [&]<class From>(From) {
-    visit_stored(to, [&]<class To>(To) {
-      const auto* in = static_cast<const From*>(x);
-      std::transform(in, in + n, static_cast<To*>(y), convert<To, From>);
-    });
+    visit_stored(to, [&]<class To>(To) { convert_row<typename Converted<To, From>::type, From>(x, y, n); });
   };
-  from == DType::u64 ? run(std::uint64_t{}) : visit_any(from, run);
+  switch (from) {
+    case DType::boolean:
+    case DType::u8:
+      return run(std::uint8_t{});
+    case DType::u64:
+      return run(std::uint64_t{});
+    case DType::i8:
+      return run(std::int8_t{});
+    case DType::i32:
+      return run(std::int32_t{});
+    case DType::i64:
+      return run(std::int64_t{});
+    default:
+      return visit_trainable(from, run);
+  }
 }
 
 // The exact value of a half in f32, and of a small integer in i64.
