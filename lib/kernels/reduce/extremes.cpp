@@ -1,5 +1,6 @@
-// max, min, argmax and argmin, and how equal extremes share a gradient. max and min are folds (fold_axes.h);
-// argmax and argmin return the first position of the extreme, or of a NaN; threads split their results.
+// max, min, any, all, argmax and argmin, and how equal extremes share a gradient. The first four are folds
+// (fold_axes.h), any and all of the bytes 0 and 1. argmax and argmin return the first position of the
+// extreme, or of a NaN; threads split their results.
 #include <algorithm>
 #include <memory>
 
@@ -165,6 +166,14 @@ template <class T> class Shares {
 
 void max(const Tensor& x, unsigned axes, Tensor& y) { extreme<Max>(x, axes, y); }
 void min(const Tensor& x, unsigned axes, Tensor& y) { extreme<Min>(x, axes, y); }
+void any(const Tensor& x, unsigned axes, Tensor& y) {
+  fold<Max>(x, axes, elements<std::uint8_t>(y), y.size());
+}
+void all(const Tensor& x, unsigned axes, Tensor& y) {
+  auto* const out = elements<std::uint8_t>(y);
+  if (x.size() == 0) return static_cast<void>(std::fill_n(out, y.size(), std::uint8_t{1}));
+  fold<Min>(x, axes, out, y.size());
+}
 void share_of_extreme(const Tensor& x, const Tensor& best, unsigned axes, Tensor& share) {
   if (x.size() == 0) return;
   visit_floating(x.dtype(), [&]<class T>(T) { Shares<T>(x, best, axes, share).run(); });

@@ -1,5 +1,5 @@
-// Reductions (folds) of contiguous elements on SIMD batches, on one thread: sum, product, max, min, any and
-// all. The order depends on the number of elements and the width of vectors alone.
+// Reductions (folds) of contiguous elements on SIMD batches, on one thread: sum, product, max and min.
+// The order depends on the number of elements and the width of vectors alone.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -37,10 +37,10 @@ template <bool largest> struct Extreme {
   requires std::is_floating_point_v<T> T operator()(T a, T b) const { return better(a, b) || a != a ? a : b; }
   template <class T, class A>
   xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const {
-    if constexpr (largest)
-      return maximum(a, b);
+    if constexpr (std::is_integral_v<T>)   // without NaN
+      return largest ? xsimd::max(a, b) : xsimd::min(a, b);
     else
-      return minimum(a, b);
+      return largest ? maximum(a, b) : minimum(a, b);
   }
 };
 using Max = Extreme<true>;
@@ -52,16 +52,6 @@ template <class Fold> inline constexpr bool kIsExtreme =
 template <class Fold, class T> using Wrapping =
     typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !kIsExtreme<Fold>,
                                 std::make_unsigned<T>, std::type_identity<T>>::type;
-
-/// Reductions of bool, stored as bytes 0 or 1.
-struct Or {
-  template <class T> static constexpr T identity = T(0);
-  template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a | b); }
-};
-struct And {
-  template <class T> static constexpr T identity = T(1);
-  template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a & b); }
-};
 
 /// Maps applied to each element before the reduction.
 struct Itself {

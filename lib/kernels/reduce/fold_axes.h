@@ -127,16 +127,11 @@ void fold_columns(Row x, std::int64_t n, std::int64_t width, Element<Row>* y) {
 // work run one after the other, and use threads inside f.
 template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) {
   constexpr std::int64_t few = 16;
-  if (n < few && work >= kFoldCut.least) {
-    for (std::int64_t i = 0; i < n; ++i)
+  const std::int64_t piece = n < few && work >= kFoldCut.least ? n : cut_of(kFoldCut, work).piece_of(n);
+  parallel_for(n, piece, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
       f(i);
-    return;
-  }
-  parallel_for(n, cut_of(kFoldCut, std::max<std::int64_t>(work, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t i = begin; i < end; ++i)
-                   f(i);
-               });
+  });
 }
 
 // Whether rows that are no longer than a vector are reduced side by side, each from left to right.
@@ -214,31 +209,29 @@ template <class Of> void map_row(HalfRow row, std::int64_t n, float* y) {
   map_row<Of>(static_cast<const float*>(y), n, y);
 }
 
+// fold_middle for rows and results of any type. row: the first element, or the address of a HalfRow.
+using FoldStep = void (*)(const void* row, std::int64_t outer, std::int64_t n, std::int64_t inner, void* y);
+template <class Fold, class Of, class Row>
+void fold_step(const void* row, std::int64_t outer, std::int64_t n, std::int64_t inner, void* y) {
+  auto* const results = static_cast<Element<Row>*>(y);
+  if constexpr (std::is_pointer_v<Row>)
+    fold_middle<Fold, Of>(static_cast<Row>(row), outer, n, inner, results);
+  else
+    fold_middle<Fold, Of>(*static_cast<const Row*>(row), outer, n, inner, results);
+}
+// Reduces the folded runs: the innermost by `first`, the others by `next`, from results of `size` bytes.
+// Returns whether there are any.
+bool fold_steps(FoldStep first, FoldStep next, const void* row, const Shape& shape, unsigned axes, void* y,
+                std::int64_t size);
+
 template <class Fold, class Of, class Row>
 void fold_runs(Row x, const Shape& shape, unsigned axes, Element<Row>* y, std::int64_t y_size) {
   using T = Element<Row>;
-  const AxisRuns runs(shape, axes);
-  std::unique_ptr<T[]> step;
-  std::int64_t outer = shape.size(), inner = 1;
-  for (int r = runs.count; r-- > 0;) {
-    const auto [n, folded] = runs.list[static_cast<std::size_t>(r)];
-    outer /= n;
-    if (!folded) {
-      inner *= n;
-      continue;
-    }
-    const bool last = r < 2;   // reduced and kept runs alternate
-    std::unique_ptr<T[]> next =
-        last ? nullptr : std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(outer * inner));
-    T* const to = last ? y : next.get();
-    if (step)
-      fold_middle<Fold>(static_cast<const T*>(step.get()), outer, n, inner, to);
-    else
-      fold_middle<Fold, Of>(x, outer, n, inner, to);
-    if (last) return;
-    step = std::move(next);
-  }
-  map_row<Of>(x, y_size, y);   // no axis is reduced
+  const void* row = &x;
+  if constexpr (std::is_pointer_v<Row>) row = x;
+  if (!fold_steps(fold_step<Fold, Of, Row>, fold_step<Fold, Itself, const T*>, row, shape, axes, y,
+                  sizeof(T)))
+    map_row<Of>(x, y_size, y);
 }
 
 /// Reduces x to y, of the same dtype. For sums and extremes of unmapped elements in f32, x may also be f16 or

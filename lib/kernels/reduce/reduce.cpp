@@ -1,8 +1,10 @@
-// Sums, products, means, norms, any and all, as folds (fold_axes.h). Norms whose squares overflow or
+// Sums, products, means and norms, as folds (fold_axes.h). Norms whose squares overflow or
 // underflow are computed from scaled elements.
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstddef>
+#include <memory>
 
 #include "core/bytes.h"
 #include "core/convert.h"
@@ -66,6 +68,33 @@ template <int n, class T> void replace_norms(const Tensor& x, unsigned axes, boo
 
 }   // namespace
 
+bool fold_steps(FoldStep first, FoldStep next, const void* row, const Shape& shape, unsigned axes, void* y,
+                std::int64_t size) {
+  const AxisRuns runs(shape, axes);
+  std::unique_ptr<std::byte[]> step;
+  std::int64_t outer = shape.size(), inner = 1;
+  for (int r = runs.count; r-- > 0;) {
+    const auto [n, folded] = runs.list[static_cast<std::size_t>(r)];
+    outer /= n;
+    if (!folded) {
+      inner *= n;
+      continue;
+    }
+    const bool last = r < 2;   // reduced and kept runs alternate
+    std::unique_ptr<std::byte[]> results;
+    if (!last)
+      results = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(outer * inner * size));
+    void* const to = last ? y : results.get();
+    if (step)
+      next(step.get(), outer, n, inner, to);
+    else
+      first(row, outer, n, inner, to);
+    if (last) return true;
+    step = std::move(results);
+  }
+  return false;
+}
+
 void sum(const Tensor& x, unsigned axes, Tensor& y) {
   rounding_once(y, [&](const Results& sums) { fold_numbers<Sum>(x, axes, sums); });
 }
@@ -97,13 +126,6 @@ void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y) {
     if (std::any_of(out, out + y.size(), too_small<T>))
       replace_norms<sizeof(T) == 4 ? 100 : 700>(x, axes, too_small<T>, y);
   });
-}
-
-void any(const Tensor& x, unsigned axes, Tensor& y) {
-  fold<Or>(x, axes, elements<std::uint8_t>(y), y.size());
-}
-void all(const Tensor& x, unsigned axes, Tensor& y) {
-  fold<And>(x, axes, elements<std::uint8_t>(y), y.size());
 }
 
 }   // namespace tapedeck::kernels
