@@ -1,6 +1,7 @@
-// Formatting of messages by fmt, for .cpp files only: public headers must not include fmt.
+// Formatting of messages by fmt, for .cpp files only: public headers must not include fmt. fmt/format.h,
+// which takes half a second to compile, is for files that join lists.
 #pragma once
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tapedeck/shape.h"
 

@@ -1,5 +1,6 @@
 #include "core/squeeze_advice.h"
 
+#include <fmt/format.h>
 #include <vector>
 
 #include "core/format.h"

@@ -2,6 +2,7 @@
 // agree.
 #include "tapedeck/gradcheck.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <complex>
 #include <ostream>

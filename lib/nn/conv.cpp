@@ -1,6 +1,8 @@
 // Convolutional layers.
 #include "tapedeck/nn/conv.h"
 
+#include <fmt/format.h>
+
 #include "core/format.h"
 #include "nn/in_layer.h"
 #include "nn/variables_of.h"

@@ -1,6 +1,7 @@
 // The training loop: batches, steps, epochs, and the actions after each of them.
 #include "tapedeck/nn/fit.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <set>

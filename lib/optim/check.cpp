@@ -1,4 +1,6 @@
 // Checks gradients, and slots from elsewhere, against their variables.
+#include <fmt/format.h>
+
 #include "core/format.h"
 #include "optim/step.h"
 #include "tape/variable.h"

@@ -1,5 +1,7 @@
 // The library's update rules. A formula gets batches of a variable x, of its slots and of the gradient g, and
 // h: the hyperparameters by name, followed by constants that the rule's prepare computes once a step.
+#include <fmt/format.h>
+
 #include "core/format.h"
 #include "kernels/simd/sleef.h"
 #include "optim/rule_entry.h"

@@ -1,4 +1,5 @@
 // In: a plan, and the events of a profile. Out: the data of its page of HTML.
+#include <fmt/format.h>
 #include <algorithm>
 #include <map>
 #include <set>

@@ -2,6 +2,7 @@
 // shape, in another order, or repeated.
 #include "tapedeck/ops/array.h"
 
+#include <fmt/format.h>
 #include <array>
 #include <bit>
 

@@ -1,6 +1,7 @@
 // Joining and splitting along an axis. In: several tensors of any dtype, or one. Out: one, or several.
 #include "ops/layout/join.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "core/format.h"

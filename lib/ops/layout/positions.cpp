@@ -1,6 +1,8 @@
 // Multi-dimensional positions along the first axes of a tensor.
 #include "ops/layout/positions.h"
 
+#include <fmt/format.h>
+
 #include "core/format.h"
 #include "core/host_view.h"
 #include "core/storage.h"
