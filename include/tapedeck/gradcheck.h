@@ -103,8 +103,7 @@ struct OpAgreement {
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const OpAgreement& a);
 };
 
-/// Checks an op by its samples, up to the first fault. Exceptions of the op that the checks do not expect are
-/// passed on.
+/// Checks an op by its samples, up to the first fault. An exception that a check does not expect is a fault.
 ///
 /// Outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 for f32 or c64,
 /// relative to the value, or within the sample's floor.

@@ -225,7 +225,7 @@ struct Rule {
             },
         .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
   }
-  /// For all other ops. Without a jvp, forward mode transposes the vjp.
+  /// For all other ops. Without a jvp, forward mode transposes the vjp; without a vjp, gradients are none.
   static constexpr Rule custom(Reads reads, Vjp vjp, Jvp jvp = nullptr) {
     return {.kind = RuleKind::custom,
             .reads_x = reads.x,

@@ -82,15 +82,25 @@ class OpCheck {
       : op_(op), s_(s), options_(options), y_(run(s.inputs)) {}
 
   std::string fault() const {
-    std::string text = in_outputs();
-    const bool differentiable = any_trainable(s_.inputs) && any_trainable(y_);
-    if (text.empty() && differentiable) text = has_rule() ? in_derivative() : in_no_derivative();
-    if (text.empty() && differentiable && has_rule() && op_.rule.stacks) text = in_stacked_cotangents();
-    if (text.empty() && any_trainable(s_.inputs)) text = in_f32(differentiable && has_rule());
+    const bool varies = any_trainable(s_.inputs), differentiable = varies && any_trainable(y_);
+    std::string text = caught("the outputs", [&] { return in_outputs(); });
+    if (text.empty() && differentiable)
+      text = caught("the derivative", [&] { return has_rule() ? in_derivative() : in_no_derivative(); });
+    if (text.empty() && differentiable && has_rule() && op_.rule.stacks)
+      text = caught("stacked cotangents", [&] { return in_stacked_cotangents(); });
+    if (text.empty() && varies) text = caught("f32", [&] { return in_f32(differentiable && has_rule()); });
     return text;
   }
 
  private:
+  /// The fault that check returns, or the exception that it throws.
+  template <class F> static std::string caught(std::string_view what, const F& check) {
+    try {
+      return check();
+    } catch (const std::exception& e) {
+      return fmt::format("the check of {} has thrown: {}", what, e.what());
+    }
+  }
   /// The absolute error allowed in any element if the largest is right within the tolerance. For an
   /// elementwise op it does not depend on other elements, since their terms do not mix.
   double floor(const Tensor& b, double tolerance) const {
@@ -250,6 +260,16 @@ class OpCheck {
   Tensors y_;
 };
 
+std::string fault_of(const Op& op, const Sample& s, const OpCheckOptions& options) {
+  std::optional<OpCheck> check;
+  try {
+    check.emplace(op, s, options);
+  } catch (const std::exception& e) {
+    return fmt::format("the op has thrown: {}", e.what());
+  }
+  return check->fault();
+}
+
 }   // namespace
 
 std::ostream& operator<<(std::ostream& out, const OpAgreement& a) {
@@ -259,7 +279,7 @@ std::ostream& operator<<(std::ostream& out, const OpAgreement& a) {
 OpAgreement check_op(const Op& op, std::span<const Sample> samples, const OpCheckOptions& options) {
   if (samples.empty()) return {fmt::format("{}: there are no samples", op.name)};
   for (std::size_t i = 0; i < samples.size(); ++i)
-    if (const std::string fault = OpCheck(op, samples[i], options).fault(); !fault.empty())
+    if (const std::string fault = fault_of(op, samples[i], options); !fault.empty())
       return {fmt::format("{}, sample {}: {}", op.name, i, fault)};
   return {};
 }

@@ -30,8 +30,9 @@ namespace {
     throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from", name,
                                i);
   throw_error<GradientError>(
-      "{}: the data of input {}, {}, was not kept for the rule that calls this op; a rule declares what it "
-      "reads, as by Rule::custom({{.x = 0b1}}, …)",
+      "{}: the data of input {}, {}, was not kept for the rule that calls this op; a rule declares the "
+      "inputs and outputs that it reads, as by Rule::custom({{.x = 0b1, .y = true}}, …) or "
+      "Rule::linear(…, {{.x = 0b10}})",
       name, i, c.x[i].spec());
 }
 void require_inputs(const Call& c, std::string_view name) {
@@ -40,21 +41,30 @@ void require_inputs(const Call& c, std::string_view name) {
       throw_unusable(c, name, i);
 }
 
-// Refs to the tensors of a list. At most kMaxInputs need no allocation.
+// n elements, of which at most kMaxInputs need no allocation.
+template <class T> class ShortArray {
+ public:
+  explicit ShortArray(std::size_t n) : more_(n > kMaxInputs ? n : 0) {}
+  T* data() { return more_.empty() ? few_ : more_.data(); }
+
+ private:
+  T few_[kMaxInputs];
+  std::vector<T> more_;
+};
+
+// Refs to the tensors of a list.
 class Pointers {
  public:
-  explicit Pointers(std::span<const Tensor> x)
-      : n_(static_cast<int>(x.size())), more_(x.size() > kMaxInputs ? x.size() : 0) {
-    const Tensor** p = n_ > kMaxInputs ? more_.data() : few_;
+  explicit Pointers(std::span<const Tensor> x) : n_(static_cast<int>(x.size())), pointers_(x.size()) {
+    const Tensor** p = pointers_.data();
     for (const Tensor& t : x)
       *p++ = &t;
   }
-  Refs refs() const { return {n_ > kMaxInputs ? more_.data() : few_, n_}; }
+  Refs refs() { return {pointers_.data(), n_}; }
 
  private:
   int n_;
-  const Tensor* few_[kMaxInputs];
-  std::vector<const Tensor*> more_;
+  ShortArray<const Tensor*> pointers_;
 };
 
 // infer(c). Inference may depend on numbers, so the thread's trace is told if it throws.
@@ -111,22 +121,15 @@ void run(const Call& c, std::span<Tensor> y) {
 [[noreturn, gnu::cold, gnu::noinline]] void throw_replaced(const Call& c, std::size_t k) {
   throw_error<InternalError>(
       "{}: the kernel has replaced output {}; write its elements, by writable<T>(y[{}]), or declare the "
-      "kernel "
-      "with Outputs::by_kernel",
+      "kernel with Outputs::by_kernel",
       c.op.name, k, k);
 }
 
-// An output that is one of the inputs, or an earlier output, would be the same tensor to recorders.
-void make_outputs_distinct(const Call& c, std::span<Tensor> y) {
-  for (std::size_t k = 0; k < y.size(); ++k) {
-    if (!y[k].defined()) continue;
-    bool is_new = true;
-    for (int i = 0; i < c.x.size(); ++i)
-      is_new &= c.x[i].handle() != y[k].handle();
-    for (std::size_t j = 0; j < k; ++j)
-      is_new &= y[j].handle() != y[k].handle();
-    if (!is_new) y[k] = share(y[k]);
-  }
+// An output that existed before, such as an input that the kernel returns, would be one tensor with two
+// origins to recorders.
+void make_outputs_new(std::span<Tensor> y) {
+  for (Tensor& t : y)
+    if (t.defined() && t.handle()->refs.load(std::memory_order_relaxed) > 1) t = share(t);
 }
 
 }   // namespace
@@ -142,9 +145,10 @@ void call_kernel(const Call& c, std::span<Tensor> y) {
     if (!y[0].defined() || y[0].id() != id) throw_replaced(c, 0);
     return;
   }
-  std::vector<std::uint64_t> ids;
-  for (const Tensor& t : y)
-    ids.push_back(t.id());
+  ShortArray<std::uint64_t> list(y.size());
+  std::uint64_t* ids = list.data();
+  for (std::size_t k = 0; k < y.size(); ++k)
+    ids[k] = y[k].id();
   kernel.run(c, y);
   for (std::size_t k = 0; k < y.size(); ++k)
     if (!y[k].defined() || y[k].id() != ids[k]) throw_replaced(c, k);
@@ -156,7 +160,7 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     run(c, y);
   }
-  make_outputs_distinct(c, y);
+  make_outputs_new(y);
   for (const Tensor& t : y)
     if (!t.defined() || !t.has_values()) [[unlikely]]
       throw_error<InternalError>("{}: the kernel left an output without elements", c.op.name);
@@ -243,7 +247,7 @@ Tensor Op::operator()(std::span<const Tensor> x, Attrs attrs) const {
 }
 
 std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
-  const Pointers pointers(x);
+  Pointers pointers(x);
   if (infer.one) return {(*this)(pointers.refs(), attrs)};
   const Call call{.op = *this, .raw_attrs = attrs, .x = pointers.refs()};
   require_inputs(call, name);
@@ -285,19 +289,15 @@ void ops::promote(std::initializer_list<Operand> x, Tensor* converted, const Ten
 }
 
 Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
-  const std::size_t more = x.size() > kMaxInputs ? x.size() : 0;
-  Tensor few_converted[kMaxInputs];
-  const Tensor* few_refs[kMaxInputs];
-  std::vector<Tensor> more_converted(more);
-  std::vector<const Tensor*> more_refs(more);
-  const Tensor** refs = more ? more_refs.data() : few_refs;
-  ops::promote(x, more ? more_converted.data() : few_converted, refs);
+  ShortArray<Tensor> converted(x.size());
+  ShortArray<const Tensor*> refs(x.size());
+  ops::promote(x, converted.data(), refs.data());
   unsigned temporaries = 0, bit = 1;
   for (const Operand& o : x) {
     if (o.temporary()) temporaries |= bit;
     bit <<= 1;
   }
-  return (*this)({refs, static_cast<int>(x.size())}, {}, temporaries);
+  return (*this)({refs.data(), static_cast<int>(x.size())}, {}, temporaries);
 }
 
 // x is not overwritten if a recorder or an observer could throw after the kernel has run, since x must then

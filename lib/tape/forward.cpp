@@ -217,14 +217,16 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
     push_forward(c, dx, dy);
   else
     transpose_vjp(c, dx, dy);   // the jvp of a custom rule accepts one tangent only
-  for (std::size_t k = 0; k < dy.size(); ++k) {
-    if (!dy[k].defined()) continue;
-    const Spec stack{c.y[static_cast<int>(k)].dtype(),
-                     behind({directions}, c.y[static_cast<int>(k)].shape())};
-    if (dy[k].spec() != stack)
-      throw_error<GradientError>("{}: the rule's stacked tangents of output {} are {}, they should be {}",
-                                 c.op.name, k, dy[k].spec(), stack);
-  }
+}
+
+// Throws unless dy, the tangent of y, has y's spec, with the axes `front` of stacked tangents before it.
+static void require_tangent(const Op& op, std::size_t k, const Tensor& y, const Tensor& dy,
+                            const Shape& front) {
+  if (dy.dtype() == y.dtype() &&
+      (front.ndim() ? dy.shape() == behind(front, y.shape()) : dy.shape() == y.shape()))
+    return;
+  throw_error<GradientError>("{}: the rule's tangent of output {} is {}, it should be {}", op.name, k,
+                             dy.spec(), Spec{y.dtype(), behind(front, y.shape())});
 }
 
 void Forward::record(const Call& c, std::span<Tensor> y) {
@@ -252,8 +254,11 @@ void Forward::record(const Call& c, std::span<Tensor> y) {
     else
       push_forward(call, {dx.data(), c.x.size()}, dy);
   }
-  for (std::size_t k = 0; k < y.size(); ++k)
-    if (dy[k].defined() && is_trainable(y[k].dtype()) && slot_of(y[k]) < 0) put(y[k], std::move(dy[k]));
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    if (!dy[k].defined() || !is_trainable(y[k].dtype())) continue;
+    require_tangent(c.op, k, y[k], dy[k], stacked_ ? Shape{directions_} : Shape{});
+    if (slot_of(y[k]) < 0) put(y[k], std::move(dy[k]));
+  }
 }
 
 ForwardAccumulator::ForwardAccumulator(const Source& primal, const Tensor& tangent, ForwardOptions options)

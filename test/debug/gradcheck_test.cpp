@@ -3,6 +3,7 @@
 #include <limits>
 #include <sstream>
 
+#include "message_of.h"
 #include "ops/odd_ops.h"
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
@@ -144,6 +145,13 @@ TEST_CASE("check_op finds the faults of an op", "[gradcheck]") {
   CHECK(fault(no_rule, {.inputs = {f64({1, nan})}, .expected = {f64({1, nan})}, .oracle = "x**3"}) ==
         "no fault");
   CHECK(fault(undefined_rule, any) == "no fault");
+  constexpr static Op throws =
+      cube_with("throws", Rule::custom({}, [](const Call&, std::span<Gradient>, std::span<Gradient>) {
+                  throw std::runtime_error("not today");
+                }));
+  CHECK(fault(throws, any) == "throws, sample 0: the check of the derivative has thrown: not today");
+  CHECK(fault(kRight, {.inputs = {}}) ==
+        "right, sample 0: the op has thrown: " + message_of<Error>([] { kRight.run({}); }));
 }
 
 TEST_CASE("check_op sees stacked cotangents and f32", "[gradcheck]") {

@@ -259,7 +259,8 @@ TEST_CASE("a rule cannot read elements that it has not declared", "[op][errors]"
        {std::pair(false, "data: this tensor's data was not kept"),
         std::pair(true,
                   "mul: the data of input 1, f64[1], was not kept for the rule that calls this op; a rule "
-                  "declares what it reads, as by Rule::custom({.x = 0b1}, …)")}) {
+                  "declares the inputs and outputs that it reads, as by Rule::custom({.x = 0b1, .y = true}, "
+                  "…) or Rule::linear(…, {.x = 0b10})")}) {
     by_op = way;
     const Tensor x = f64({3});
     GradientTape tape;
@@ -267,6 +268,52 @@ TEST_CASE("a rule cannot read elements that it has not declared", "[op][errors]"
     const Tensor y = pair.run({&x, 1})[1];
     CHECK_THROWS_WITH(tape.gradient(y, x), message);
   }
+}
+
+TEST_CASE("a kernel may return one tensor in each call", "[op]") {
+  static const Tensor kept = f64({7});
+  constexpr static Op same = {
+      .name = "same",
+      .doc = "7, with a derivative of 1.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call&, std::span<Tensor> y) { y[0] = kept; }, Outputs::by_kernel},
+      .rule = Rule::linear([](const Call&, const Tensor& dy) { return dy; })};
+  const Tensor a = f64({1}), b = f64({2});
+  GradientTape tape({.persistent = true});
+  tape.watch(a), tape.watch(b), tape.watch(kept);
+  const Tensor of_a = same(a), of_b = same(b);
+  CHECK(of_a.id() != kept.id());
+  CHECK(of_a.id() != of_b.id());
+  CHECK(tape.gradient(of_a, a).item() == 1);
+  CHECK_FALSE(tape.gradient(of_a, b).defined());
+  CHECK_FALSE(tape.gradient(of_b, a).defined());
+  CHECK_FALSE(tape.gradient(of_b, kept).defined());
+  CHECK(tape.gradient(kept, kept).item() == 1);
+  CHECK(kept.item() == 7);
+}
+
+TEST_CASE("a kernel may write more outputs than fit inline, and must not replace any", "[op]") {
+  static int replaced;
+  constexpr static Op many = {
+      .name = "many",
+      .doc = "Multiples of x.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return std::vector<Spec>(2 * kMaxInputs, c.x[0].spec()); },
+      .forward =
+          [](const Call& c, std::span<Tensor> y) {
+            for (std::size_t k = 0; k < y.size(); ++k)
+              writable<double>(y[k])[0] = static_cast<double>(k) * c.x[0].item();
+            if (replaced >= 0) y[static_cast<std::size_t>(replaced)] = f64({0});
+          },
+      .rule = Rule::none()};
+  const Tensor x = f64({3});
+  replaced = -1;
+  const Tensors y = many.run({&x, 1});
+  for (std::size_t k = 0; k < y.size(); ++k)
+    CHECK(y[k].item() == 3 * static_cast<double>(k));
+  for (replaced = 0; replaced < 2 * kMaxInputs; ++replaced)
+    CHECK_THROWS_AS(many.run({&x, 1}), InternalError);
 }
 
 TEST_CASE("an op may have more inputs than fit inline", "[op]") {

@@ -310,6 +310,12 @@ TEST_CASE("diagonals and bands", "[order]") {
   CHECK(close(diag_part(diag(x)), x, 0));
   CHECK(close(matrix_diag(f64({1, 2}), -1, {.rows = 3, .columns = 4, .padding = 9}),
               matrix({{9, 9, 9, 9}, {1, 9, 9, 9}, {9, 2, 9, 9}}), 0));   // TensorFlow's documentation
+  CHECK(message_of<ArgumentError>([] {
+          matrix_diag(f64({1, 2}), 0, {.rows = -2});
+        }) == "matrix_diag: rows is -2, columns -1; they are extents, or -1 for the smallest ones");
+  CHECK(message_of<ArgumentError>([] {
+          matrix_diag(f64({1, 2}), 0, {.rows = 2, .columns = INT64_MIN});
+        }) != "");
   // The alignments in TensorFlow's documentation of matrix_diag_part.
   const Tensor m = matrix({{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 8, 7, 6}});
   CHECK(close(matrix_diag_part(m, {-1, 2}), matrix({{0, 3, 8}, {2, 7, 6}, {1, 6, 7}, {5, 8, 0}}), 0));
@@ -343,6 +349,8 @@ TEST_CASE("arrangements", "[order]") {
   }
   CHECK(close(roll(x, {1, 1}, {}), roll(x, 1, {0, 1}), 0));
   CHECK(message_of<ShapeError>([&] { roll(x, {1, 2}, 0); }) == "roll: 2 shifts for 1 axes of x, f64[2,3]");
+  CHECK(close(roll(x, {1}, {1}), roll(x, 1, 1), 0));
+  CHECK(message_of<ShapeError>([&] { roll(x, {1}, {0, 1}); }) == "roll: 1 shifts for 2 axes of x, f64[2,3]");
   CHECK(close(repeat(x, 2, 1), matrix({{1, 1, 2, 2, 3, 3}, {4, 4, 5, 5, 6, 6}}), 0));   // np.repeat
   CHECK(close(repeat(x, {2, 0}, 0), matrix({{1, 2, 3}, {1, 2, 3}}), 0));
   CHECK(repeat(x, 0, 1).shape() == Shape{2, 0});

@@ -329,7 +329,29 @@ TEST_CASE("stacked tangents of a wrong shape are an error that names the op", "[
   const Tensor x = tensor({1.0, 2.0}, DType::f64);
   const ForwardAccumulator forward(x, ones({3, 2}, DType::f64), {.stacked = true});
   CHECK_THROWS_WITH(kFlat(std::array{x}),
-                    "flat: the rule's stacked tangents of output 0 are f64[2], they should be f64[3,2]");
+                    "flat: the rule's tangent of output 0 is f64[2], it should be f64[3,2]");
+}
+
+TEST_CASE("a tangent of a wrong shape or dtype is an error that names the op", "[forward][errors]") {
+  static bool wrong_dtype;
+  static constexpr Op kWrong = {
+      .name = "wrong",
+      .doc = "x, with a jvp of another spec.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
+      .rule = Rule::custom(
+          {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = dy[0]; },
+          [](const Call&, Refs dx, std::span<Tensor> dy) {
+            dy[0] = wrong_dtype ? astype(dx[0], DType::f32) : sum(dx[0]);
+          })};
+  for (const bool dtype : {false, true}) {
+    wrong_dtype = dtype;
+    const Tensor x = tensor({1.0, 2.0}, DType::f64);
+    const ForwardAccumulator forward(x, ones({2}, DType::f64));
+    CHECK_THROWS_WITH(kWrong(x), std::string("wrong: the rule's tangent of output 0 is ") +
+                                     (dtype ? "f32[2]" : "f64[]") + ", it should be f64[2]");
+  }
 }
 
 TEST_CASE("the tangent of the first primal reaches the reads of a variable", "[forward]") {

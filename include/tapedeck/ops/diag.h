@@ -30,7 +30,8 @@ struct MatrixDiagOptions {
 };
 /// Matrices [batch…, rows, columns] with the given diagonals. x is [batch…, n] for one diagonal, and [batch…,
 /// high - low + 1, n] for several, highest diagonal first, where n is the length of the longest. Throws
-/// ShapeError if n or the number of diagonals does not match, ArgumentError if k.low > k.high.
+/// ShapeError if n or the number of diagonals does not match, ArgumentError if k.low > k.high, or if rows or
+/// columns is below -1.
 TAPEDECK_EXPORT Tensor matrix_diag(const Tensor& x, Diagonals k = {}, const MatrixDiagOptions& options = {});
 /// The diagonals of the matrices in x, in the layout that matrix_diag accepts; shorter ones are filled with
 /// `padding`. Throws ShapeError if a diagonal is outside the matrix.

@@ -8,9 +8,12 @@ namespace tapedeck {
 /// Rotates elements by `shift` positions along each of the axes: those shifted past the end reappear at the
 /// start. A negative shift rotates the other way. If an axis is named several times, its shifts add up.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes);
-/// Rotates by shifts[i] positions along axis axes[i]. Throws ShapeError if there are not as many shifts as
-/// axes.
+/// Rotates by shifts[i] positions along axis axes[i]; {1} is a list of one shift. Throws ShapeError if there
+/// are not as many shifts as axes.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, Ints shifts, const Axes& axes);
+inline Tensor roll(const Tensor& x, std::initializer_list<std::int64_t> shifts, const Axes& axes) {
+  return roll(x, Ints(shifts), axes);
+}
 /// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times, where {3} is a
 /// list of one count. The gradients of the copies add up. Throws ShapeError if a count is negative or the
 /// number of counts is not the extent.

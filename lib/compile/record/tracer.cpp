@@ -254,11 +254,6 @@ std::vector<Access> Tracer::operands_of(const Call& c) {
   return in;
 }
 
-// Makes a result that is an existing tensor a tensor of its own, since a replay may return another one.
-void Tracer::own(Tensor& result) {
-  if (find(result)) result = share(result);
-}
-
 // Whether the results of a node are the same in each replay, which then need not run it.
 bool Tracer::is_constant(const OpNode& node) const {
   return !node.key && node.op->meaning != Meaning::effect &&
@@ -386,8 +381,6 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
                       "a replay would do at another time; pass their values as inputs{}",
                       name_, c.op.name, place()));
   }
-  for (Tensor& t : y)
-    own(t);
   add_op(std::move(node), y);
 }
 
@@ -625,7 +618,7 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   }
   if (!is_recorded) return y;
   for (Tensor& t : y) {
-    if (t.defined()) own(t);
+    if (t.defined() && find(t)) t = share(t);   // an existing tensor, but a replay may return another one
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
   }
   program_.define(std::move(node));

@@ -106,7 +106,6 @@ class Tracer final : public Trace {
   void require_operand(const Tensor& x);
   void require_own_key(std::uint64_t source);
   void note_variable(detail::VariableCell& cell);
-  void own(Tensor& result);
   void require_given(std::string_view name, std::span<const Access> given, KeyId key);
   std::vector<Access> operands_of(const Call& c);
   KeyId key_of(const random::Key& key);

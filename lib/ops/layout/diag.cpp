@@ -272,6 +272,9 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
   const std::int64_t n = x.shape()[x.ndim() - 1], least_rows = n - std::min(k.high, 0),
                      least_columns = n + std::max(k.low, 0);
   std::int64_t rows = options.rows, columns = options.columns;
+  if (rows < -1 || columns < -1)
+    throw_error<ArgumentError>(
+        "matrix_diag: rows is {}, columns {}; they are extents, or -1 for the smallest ones", rows, columns);
   if (rows < 0 && columns < 0) rows = columns = std::max(least_rows, least_columns);
   if (rows < 0) rows = least_rows;
   if (columns < 0) columns = least_columns;
