@@ -13,7 +13,7 @@
 namespace gradcheck_test {
 
 using namespace tapedeck;
-using samples::f64, samples::uniform;
+using samples::f64, samples::uniform, test::message_of;
 
 namespace {
 
