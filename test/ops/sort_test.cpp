@@ -207,7 +207,7 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
   CHECK(message_of([&] {
           dynamic_partition(x, tensor({0, 1}), 0);
         }) == "dynamic_partition: 0 parts; use 1 or more");
-  CHECK(message_of([&] { repeat(x, -1); }) == "repeat: a negative count: -1");
+  CHECK(message_of([&] { repeat(x, -1); }) == "repeat: the count is -1; use 0 or more");
   CHECK(message_of([&] { repeat(x, std::vector<std::int64_t>{1}, 1); }) ==
         "repeat: the list of counts has length 1, but axis 1 of x, f32[2,3], has 3 entries; use repeat(x, n) "
         "for "

@@ -21,9 +21,9 @@ inline bool are_short(const Rows& rows) {
 }
 
 /// Writes each of `count` elements `inner` times. May write some elements beyond the last one. Not inline, so
-/// that it is compiled once for passes of all kinds.
-template <class T>
-[[gnu::noinline]] void repeat_elements(const T* from, std::int64_t count, std::int64_t inner, T* to) {
+/// that it is compiled once for passes of all kinds; what it calls is, since it passes constants.
+template <class T> [[gnu::noinline, gnu::flatten]] void repeat_elements(const T* from, std::int64_t count,
+                                                                        std::int64_t inner, T* to) {
   using Bits = std::conditional_t<
       sizeof(T) == 1, std::uint8_t,
       std::conditional_t<sizeof(T) == 2, std::uint16_t,
