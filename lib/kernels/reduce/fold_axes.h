@@ -127,8 +127,12 @@ void fold_columns(Row x, std::int64_t n, std::int64_t width, Element<Row>* y) {
 // work run one after the other, and use threads inside f.
 template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) {
   constexpr std::int64_t few = 16;
-  const std::int64_t piece = n < few && work >= kFoldCut.least ? n : cut_of(kFoldCut, work).piece_of(n);
-  parallel_for(n, piece, [&](std::int64_t begin, std::int64_t end) {
+  if (n < few && work >= kFoldCut.least) {
+    for (std::int64_t i = 0; i < n; ++i)
+      f(i);
+    return;
+  }
+  parallel_for(n, cut_of(kFoldCut, work), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       f(i);
   });
