@@ -1,6 +1,7 @@
 # Sourced by the other scripts: changes to the top folder of the sources, installs missing packages, and defines `build` and `run`.
+# `source scripts/build.sh --library` installs those alone that the library and the examples need.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts/setup
+case ${1:-} in --library) scripts/setup --library ;; *) scripts/setup ;; esac
 
 # If ccache is installed, a clone of the sources shares compiled objects with others: paths are relative to the top of the clone,
 # but for those in the messages of tests and in what meson writes to compile files together. Precompiled headers, which a build of
