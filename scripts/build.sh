@@ -11,7 +11,7 @@ export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_COMMENTS=1 CCACHE_INODECACH
 # build FOLDER [meson options] [-- targets]: configures with these options and compiles; the output of meson and ninja goes to
 # standard error. Files are compiled sixteen together, which takes half of the time of one by one, and no precompiled headers.
 build() {
-  local folder=$1 options=(--unity=on -Dunity_size=16 -Db_pch=false) targets=()
+  local folder=$1 options=() targets=()
   shift
   while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
   targets=("${@:2}")
