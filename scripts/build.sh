@@ -9,7 +9,7 @@ case ${1:-} in --library) scripts/setup --library ;; *) scripts/setup ;; esac
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_COMMENTS=1 CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 # build FOLDER [meson options] [-- targets]: configures with these options and compiles; the output of meson and ninja goes to
-# standard error. Files are compiled sixteen together, which takes half of the time of one by one, and no precompiled headers.
+# standard error.
 build() {
   local folder=$1 options=() targets=()
   shift
