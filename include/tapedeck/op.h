@@ -22,6 +22,18 @@ struct MapKernel;
 /// The number of inputs up to which executing and recording an op need no lists on the heap.
 inline constexpr int kMaxInputs = 4;
 
+namespace detail {
+template <class T>
+concept ListOfTensors = std::same_as<T, Refs> || std::convertible_to<const T&, std::span<const Tensor>>;
+/// A type that attributes cannot have, since it more likely stands for an input.
+template <class T>
+concept LikeTensor = std::convertible_to<const T&, Operand> || std::convertible_to<const T&, Tensor> ||
+    ListOfTensors<T> || std::is_pointer_v<T> || std::is_null_pointer_v<T> || std::is_array_v<T> ||
+    requires(const T& x) {
+  { *x } -> std::convertible_to<Tensor>;
+};
+}   // namespace detail
+
 /// The type of attributes: how to copy and destroy them.
 struct AttrsType {
   const std::type_info* type;
@@ -61,7 +73,15 @@ struct Attrs {
 
   Attrs() = default;
   template <class T>
-  requires(!std::same_as<T, Attrs>) Attrs(const T& value) : data(&value), type(&kAttrsType<T>) {}
+  requires(!std::same_as<T, Attrs>) Attrs(const T& value) : data(&value), type(&kAttrsType<T>) {
+    static_assert(
+        !detail::LikeTensor<T>,
+        "attributes are a struct of the op, after one list of tensors; a tensor, an operand, a list "
+        "or a pointer is none");
+    static_assert(!std::is_polymorphic_v<T> || std::is_final_v<T>,
+                  "attributes are copied by their static type, which cuts derived classes: use a struct "
+                  "without virtual functions");
+  }
   Attrs(const void* d, const AttrsType* t) : data(d), type(t) {}
 };
 
@@ -309,15 +329,6 @@ enum class Meaning : std::uint8_t {
 };
 
 namespace detail {
-template <class T>
-concept ListOfTensors = std::same_as<T, Refs> || std::convertible_to<const T&, std::span<const Tensor>>;
-/// A type that attributes cannot have, since it more likely stands for an input.
-template <class T>
-concept LikeTensor = std::convertible_to<const T&, Operand> || std::convertible_to<const T&, Tensor> ||
-    ListOfTensors<T> || std::is_pointer_v<T> || std::is_array_v<T> || requires(const T& x) {
-  { *x } -> std::convertible_to<Tensor>;
-};
-
 // Whether all but the last of X… are tensors, and the last is a tensor or attributes.
 template <class... X> constexpr bool is_tensors_then_attrs() {
   constexpr std::size_t n = sizeof...(X);

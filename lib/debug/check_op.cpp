@@ -86,7 +86,7 @@ class OpCheck {
     std::string text = caught("the outputs", [&] { return in_outputs(); });
     if (text.empty() && differentiable)
       text = caught("the derivative", [&] { return has_rule() ? in_derivative() : in_no_derivative(); });
-    if (text.empty() && differentiable && has_rule() && op_.rule.stacks)
+    if (text.empty() && differentiable && has_rule() && op_.rule.stacks && op_.rule.vjp)
       text = caught("stacked cotangents", [&] { return in_stacked_cotangents(); });
     if (text.empty() && varies) text = caught("f32", [&] { return in_f32(differentiable && has_rule()); });
     return text;

@@ -20,7 +20,9 @@ namespace tapedeck {
 
 void detail::throw_no_tensor(int i, int n) {
   throw_error<ArgumentError>(
-      "op: input or output {} is read, but there are {}; let infer check the number of inputs", i, n);
+      "op: input or output {} is read, but there are {}; infer must refuse other numbers of inputs than the "
+      "op's functions read",
+      i, n);
 }
 
 namespace {
@@ -126,10 +128,9 @@ void run(const Call& c, std::span<Tensor> y) {
 }
 
 // An output that existed before, such as an input that the kernel returns, would be one tensor with two
-// origins to recorders.
-void make_outputs_new(std::span<Tensor> y) {
-  for (Tensor& t : y)
-    if (t.defined() && t.handle()->refs.load(std::memory_order_relaxed) > 1) t = share(t);
+// origins to recorders. first_id: the next id of this thread before the kernel has run.
+void make_output_new(Tensor& y, std::uint64_t first_id) {
+  if (y.id() < first_id || y.handle()->refs.load(std::memory_order_relaxed) > 1) y = share(y);
 }
 
 }   // namespace
@@ -156,14 +157,16 @@ void call_kernel(const Call& c, std::span<Tensor> y) {
 
 void run_kernel(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::by_kernel) return run(c, y);
+  const std::uint64_t first_id = thread_state.next_id;
   {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     run(c, y);
   }
-  make_outputs_new(y);
-  for (const Tensor& t : y)
+  for (Tensor& t : y) {
     if (!t.defined() || !t.has_values()) [[unlikely]]
       throw_error<InternalError>("{}: the kernel left an output without elements", c.op.name);
+    make_output_new(t, first_id);
+  }
 }
 
 namespace {
@@ -331,7 +334,8 @@ std::string name_of(const std::type_info& type) {
 // One type may have several descriptions, in libraries that hide their symbols.
 void Call::require_attrs(const AttrsType& t) const {
   const AttrsType* given = raw_attrs.type;
-  if (given && *given->type == *t.type) return;
+  // Some compilers give types of one name in unnamed namespaces of two files equal descriptions.
+  if (given && *given->type == *t.type && given->size == t.size && given->align == t.align) return;
   throw_error<InternalError>("{}: its attributes are read as {}, but the call has {}", op.name,
                              name_of(*t.type), given ? name_of(*given->type) : "none");
 }

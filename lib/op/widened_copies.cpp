@@ -18,6 +18,10 @@ Tensor recorded_widened(const Tensor& x) {
   return is_half(x.dtype()) ? astype(x, to) : to_computed(x);
 }
 
+// What a rule returns, in the dtype of the call; unchanged if it is not of the dtype that the rule computes
+// in, which its receiver then refuses.
+bool is_widened(DType dtype, DType of_call) { return dtype == computed_in(of_call); }
+
 Gradient converted(Gradient&& g, DType to) {
   if (!g.defined()) return std::move(g);
   if (const IndexedSlices* s = g.slices())
@@ -74,7 +78,8 @@ void pull_back_widened(const Call& c, std::span<Gradient> dy, std::span<Gradient
                 dx);
   for (int i = 0; i < c.x.size(); ++i) {
     Gradient& g = dx[static_cast<std::size_t>(i)];
-    if (g.defined()) g = converted(std::move(g), c.x[i].defined() ? c.x[i].dtype() : dtype);
+    const DType to = c.x[i].defined() ? c.x[i].dtype() : dtype;
+    if (g.defined() && is_widened(dtype_of_gradient(g), to)) g = converted(std::move(g), to);
   }
 }
 
@@ -84,7 +89,8 @@ void push_forward_widened(const Call& c, Refs dx, std::span<Tensor> dy) {
                 tangents.refs(), dy);
   for (int k = 0; k < c.y.size(); ++k) {
     Tensor& t = dy[static_cast<std::size_t>(k)];
-    if (t.defined() && t.dtype() != c.y[k].dtype()) t = astype(t, c.y[k].dtype());
+    if (t.defined() && t.dtype() != c.y[k].dtype() && is_widened(t.dtype(), c.y[k].dtype()))
+      t = astype(t, c.y[k].dtype());
   }
 }
 

@@ -211,7 +211,7 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
           "reverse mode, or one tangent at a time",
           c.op.name, c.y[k].spec(), Shape::kMaxRank);
   const Rule& rule = c.op.rule;
-  if (!rule.stacks)
+  if (!rule.stacks || (rule.kind == RuleKind::custom && !rule.vjp && !rule.jvp_stacks))
     push_one_by_one(c, dx, dy, directions);
   else if (rule.kind != RuleKind::custom || rule.jvp_stacks)
     push_forward(c, dx, dy);

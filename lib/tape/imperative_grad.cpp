@@ -191,7 +191,12 @@ inline void Backprop::check(TapeEntry& e, std::size_t i, const Gradient& dx) con
   if (dtype != x.dtype || (pass_.directions ? gradient_spec(x).shape != shape : shape != x.shape))
       [[unlikely]]
     throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", name_of(e), i,
-                               Spec{dtype, shape}, x);
+                               Spec{dtype, shape}, pass_.directions ? gradient_spec(x) : x);
+  if (!slices && !dx.tensor().has_values() && shape.size()) [[unlikely]]
+    throw_error<GradientError>(
+        "{}: the rule's gradient of input {} is a tensor whose data was not kept; a rule declares the inputs "
+        "and outputs that it reads, as by Rule::custom({{.x = 0b1, .y = true}}, …)",
+        name_of(e), i);
 }
 
 template <bool arrivals> inline void Backprop::release(Slot s) {

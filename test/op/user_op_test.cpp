@@ -159,8 +159,8 @@ TEST_CASE("two lambdas of one function are attributes of two types", "[op][error
 TEST_CASE("too few inputs are an error", "[op][errors]") {
   const Tensor x = f64({3, 5});
   CHECK_THROWS_WITH(kHypot(x),
-                    "op: input or output 1 is read, but there are 1; let infer check the number of "
-                    "inputs");
+                    "op: input or output 1 is read, but there are 1; infer must refuse other numbers of "
+                    "inputs than the op's functions read");
   CHECK_THROWS_AS(kHypot.run(Tensors{x}), ArgumentError);
   CHECK_THROWS_AS(kHypot(Tensors{}), ArgumentError);
 }
@@ -291,6 +291,81 @@ TEST_CASE("a kernel may return one tensor in each call", "[op]") {
   CHECK_FALSE(tape.gradient(of_b, kept).defined());
   CHECK(tape.gradient(kept, kept).item() == 1);
   CHECK(kept.item() == 7);
+}
+
+TEST_CASE("a kernel may return a tensor that has no other owner", "[op]") {
+  static Tensor kept;
+  constexpr static Op moved = {
+      .name = "moved",
+      .doc = "A tensor that was recorded before.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call&, std::span<Tensor> y) { y[0] = std::move(kept); }, Outputs::by_kernel},
+      .rule = Rule::none()};
+  const Tensor x = f64({2});
+  GradientTape tape;
+  tape.watch(x);
+  kept = 3 * x;
+  CHECK_FALSE(tape.gradient(moved(x), x).defined());
+}
+
+TEST_CASE("a kernel that keeps its output and leaves it empty is an error", "[op][errors]") {
+  static Tensor kept;
+  constexpr static Op forgets = {
+      .name = "forgets",
+      .doc = "Nothing.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call&, std::span<Tensor> y) { kept = y[0]; }, Outputs::by_kernel},
+      .rule = Rule::none()};
+  CHECK_THROWS_WITH(forgets(f64({1})), "forgets: the kernel left an output without elements");
+  kept = Tensor();
+}
+
+TEST_CASE("a rule returns a gradient of the input's dtype, in f16 too, with its data", "[op][errors]") {
+  static bool undeclared;
+  constexpr static Op wrong = {
+      .name = "wrong",
+      .doc = "x, with gradients that no rule may return.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
+      .rule = Rule::custom(
+          {},
+          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+            dx[0] = undeclared ? c.x[0] : astype(dy[0].dense(), DType::i64);
+          },
+          [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = astype(dx[0], DType::i64); })};
+  for (const DType t : {DType::f32, DType::f16, DType::bf16}) {
+    const Tensor x = tensor({0.75, -2.5}, t);
+    for (const bool no_data : {false, true}) {
+      undeclared = no_data;
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor z = tanh(x), y = wrong(z);
+      CHECK_THROWS_WITH(tape.gradient(y, x), Catch::StartsWith("wrong: the rule's gradient of input 0 is "));
+    }
+    const ForwardAccumulator forward(x, x);
+    CHECK_THROWS_WITH(wrong(x),
+                      Catch::StartsWith("wrong: the rule's tangent of output 0 is i64[2], it should be "));
+  }
+}
+
+TEST_CASE("an op with a jvp alone", "[op]") {
+  constexpr static Op twice = {
+      .name = "twice",
+      .doc = "2 x",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = 2 * c.x[0]; }, Outputs::by_kernel},
+      .rule =
+          Rule::custom({}, nullptr, [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = 2 * dx[0]; })};
+  const Tensor x = f64({1, 2});
+  const Sample s = {.inputs = {x}};
+  CHECK_FALSE(check_op(twice, {&s, 1}));   // the vjp disagrees, since there is none
+  CHECK(check_op(twice, {&s, 1}, {.differences = false}));
+  const ForwardAccumulator forward(x, ones({3, 2}, DType::f64), {.stacked = true});
+  CHECK(close(forward.jvp(twice(x)).dense(), full({3, 2}, 2.0, DType::f64), 0));
 }
 
 TEST_CASE("a kernel may write more outputs than fit inline, and must not replace any", "[op]") {

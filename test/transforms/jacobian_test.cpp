@@ -363,4 +363,27 @@ TEST_CASE("a Jacobian has the dtype of its input in each mode", "[jacobian]") {
       }
 }
 
+TEST_CASE("einsum under Jacobians of Jacobians", "[jacobian]") {
+  const Tensor v = tensor({1.0, -2.0, 3.0}, DType::f64), m = reshape(arange(9, DType::f64), {3, 3});
+  const std::vector<std::pair<std::string, Tensor>> cases = {
+      {"i,i->", v}, {"i,j->ij", v}, {"ij,jk->ik", m}, {"ij,ij->", m}, {"...i,...i->...", m}};
+  for (const auto& [equation, x] : cases) {
+    CAPTURE(equation);
+    const auto f = [&e = equation](const Tensor& t) { return einsum(e, std::vector{t, t}); };
+    // f is quadratic: its second derivative d is constant, and f(t) = (d t) t / 2.
+    std::vector<Tensor> seconds;
+    for (const JacobianMode inner : {JacobianMode::forward, JacobianMode::reverse})
+      for (const JacobianMode outer : {JacobianMode::forward, JacobianMode::reverse}) {
+        const auto j = [&](const Tensor& t) { return jacobian(f, t, {.mode = inner}); };
+        seconds.push_back(jacobian(j, x, {.mode = outer}));
+      }
+    const Tensor along = reshape(x, {-1}), y = f(x);
+    for (const Tensor& d : seconds) {
+      const Tensor rows = reshape(d, {y.size(), x.size(), x.size()});
+      const Tensor product = sum(sum(rows * along, {2}) * along, {1});
+      CHECK(worst(0.5 * product, reshape(y, {-1})) < 1e-12);
+    }
+  }
+}
+
 }   // namespace jacobian_test

@@ -356,17 +356,22 @@ Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const
   return once == all ? with_ones : broadcast_to(with_ones, all);
 }
 
-// Labels for the axes before the last `ndim`, distinct from letters and from axes that "..." covers.
-Labels labels_of_stack(const Tensor& t, int ndim) {
+// Labels for the axes of t before the last `ndim`, distinct from letters, from axes that "..." covers, and
+// from those of an op that is itself a derivative.
+Labels labels_of_stack(const EinsumAttrs& attrs, const Tensor& t, int ndim) {
+  char next = Shape::kMaxRank + 1;
+  for (const Labels* labels : {&attrs.a, &attrs.b, &attrs.output})
+    for (const char label : *labels)
+      if (label < 'A') next = std::max(next, static_cast<char>(label + 1));
   Labels extra;
   for (int d = ndim; d < t.ndim(); ++d)
-    extra.push_back(static_cast<char>(Shape::kMaxRank + 1 + d));
+    extra.push_back(next++);
   return extra;
 }
 
 void einsum_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   Term dy{std::move(dys[0]).dense(), c.attrs<EinsumAttrs>().output};
-  const Labels extra = labels_of_stack(dy.x, c.y[0].ndim());
+  const Labels extra = labels_of_stack(c.attrs<EinsumAttrs>(), dy.x, c.y[0].ndim());
   dy.labels = extra + dy.labels;
   for (int i = 0; i < c.x.size(); ++i) {
     if (!c.needs_gradient(i)) continue;
@@ -380,7 +385,7 @@ void einsum_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   for (int i = 0; i < c.x.size(); ++i) {
     if (!dx[i].defined()) continue;
     EinsumAttrs attrs = c.attrs<EinsumAttrs>();
-    const Labels extra = labels_of_stack(dx[i], c.x[i].ndim());
+    const Labels extra = labels_of_stack(attrs, dx[i], c.x[i].ndim());
     (i ? attrs.b : attrs.a).insert(0, extra);
     attrs.output.insert(0, extra);
     std::vector<Tensor> x;
