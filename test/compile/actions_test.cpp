@@ -562,13 +562,13 @@ TEST_CASE("kernels may use only their inputs", "[recorded][actions][kernels]") {
                     return kernel("key_in_attributes")(v, KeyAttrs{1, k});
                   })(x, random::Key{.seed = 3}),
                   TraceError);
-  CHECK_THROWS_WITH(compile([](const Tensor& v) { return kernel("reads_a_variable")(v, Attrs(0)); })(x),
+  CHECK_THROWS_WITH(compile([](const Tensor& v) { return kernel("reads_a_variable")(v, Attrs()); })(x),
                     Contains("variable"));
 }
 
 TEST_CASE("a result that is also an input is a separate value", "[recorded][replay][actions][kernels]") {
   const auto by_kernel = [](const Tensor& x) {
-    const Tensor a = x * 1.0F, y = kernel("returns_its_input")(a, Attrs(0));
+    const Tensor a = x * 1.0F, y = kernel("returns_its_input")(a, Attrs());
     return std::vector<Tensor>{y, a * 3.0F, y + a};
   };
   const auto by_rule = [](const Tensor& x) {
@@ -597,7 +597,7 @@ TEST_CASE("higher derivatives of a rule that reads numbers are rejected", "[reco
   const auto f = compile([](const Tensor& x) {
     GradientTape outer, inner;
     outer.watch(x), inner.watch(x);
-    const Tensor y = kernel("scaled_by_its_cotangent")(x, Attrs(0));
+    const Tensor y = kernel("scaled_by_its_cotangent")(x, Attrs());
     const Tensor d = inner.gradient(sum(y * y * y), x).dense();
     return outer.gradient(sum(d * d), x).dense();
   });
@@ -607,7 +607,7 @@ TEST_CASE("higher derivatives of a rule that reads numbers are rejected", "[reco
 TEST_CASE("tensors that a user's function keeps from a replay do not change", "[recorded][replay][actions]") {
   kept().clear();
   const auto kernels_of =
-      compile([](const Tensor& x) { return kernel("keeps_its_input")(x * 2.0F, Attrs(0)); });
+      compile([](const Tensor& x) { return kernel("keeps_its_input")(x * 2.0F, Attrs()); });
   const auto rules_of = compile([](const Tensor& x) {
     return gradient_with(x, [](const Tensor& dy) {
       kept().push_back(dy);
