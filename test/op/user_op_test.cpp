@@ -343,7 +343,11 @@ TEST_CASE("a rule returns a gradient of the input's dtype, in f16 too, with its 
       GradientTape tape;
       tape.watch(x);
       const Tensor z = tanh(x), y = wrong(z);
-      CHECK_THROWS_WITH(tape.gradient(y, x), Catch::StartsWith("wrong: the rule's gradient of input 0 is "));
+      if (no_data)
+        CHECK_THROWS_WITH(tape.gradient(y, x), Catch::Contains("was not kept"));
+      else
+        CHECK_THROWS_WITH(tape.gradient(y, x),
+                          Catch::Contains("wrong: the rule's gradient of input 0 is i64[2]"));
     }
     const ForwardAccumulator forward(x, x);
     CHECK_THROWS_WITH(wrong(x),
