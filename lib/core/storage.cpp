@@ -1,6 +1,7 @@
 // Blocks and buffers: where every byte of a tensor comes from and goes to.
 #include "core/storage.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
