@@ -128,7 +128,7 @@ void run(const Call& c, std::span<Tensor> y) {
 }
 
 // An output that existed before, such as an input that the kernel returns, would be one tensor with two
-// origins to recorders. first_id: the next id of this thread before the kernel has run.
+// origins to recorders. first_id: the least id of a tensor that is new.
 void make_output_new(Tensor& y, std::uint64_t first_id) {
   if (y.id() < first_id || y.handle()->refs.load(std::memory_order_relaxed) > 1) y = share(y);
 }
@@ -157,7 +157,7 @@ void call_kernel(const Call& c, std::span<Tensor> y) {
 
 void run_kernel(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::by_kernel) return run(c, y);
-  const std::uint64_t first_id = thread_state.next_id;
+  const std::uint64_t first_id = y.empty() ? 0 : y[0].id();   // the outputs are the newest tensors
   {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     run(c, y);
