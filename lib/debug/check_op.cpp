@@ -81,26 +81,22 @@ class OpCheck {
   OpCheck(const Op& op, const Sample& s, const OpCheckOptions& options)
       : op_(op), s_(s), options_(options), y_(run(s.inputs)) {}
 
-  std::string fault() const {
+  /// Sets `part` to the part of the check that runs.
+  std::string fault(std::string_view& part) const {
     const bool varies = any_trainable(s_.inputs), differentiable = varies && any_trainable(y_);
-    std::string text = caught("the outputs", [&] { return in_outputs(); });
-    if (text.empty() && differentiable)
-      text = caught("the derivative", [&] { return has_rule() ? in_derivative() : in_no_derivative(); });
+    part = "the check of the outputs";
+    std::string text = in_outputs();
+    part = "the check of the derivative";
+    if (text.empty() && differentiable) text = has_rule() ? in_derivative() : in_no_derivative();
+    part = "the check of stacked cotangents";
     if (text.empty() && differentiable && has_rule() && op_.rule.stacks && op_.rule.vjp)
-      text = caught("stacked cotangents", [&] { return in_stacked_cotangents(); });
-    if (text.empty() && varies) text = caught("f32", [&] { return in_f32(differentiable && has_rule()); });
+      text = in_stacked_cotangents();
+    part = "the check of f32";
+    if (text.empty() && varies) text = in_f32(differentiable && has_rule());
     return text;
   }
 
  private:
-  /// The fault that check returns, or the exception that it throws.
-  template <class F> static std::string caught(std::string_view what, const F& check) {
-    try {
-      return check();
-    } catch (const std::exception& e) {
-      return fmt::format("the check of {} has thrown: {}", what, e.what());
-    }
-  }
   /// The absolute error allowed in any element if the largest is right within the tolerance. For an
   /// elementwise op it does not depend on other elements, since their terms do not mix.
   double floor(const Tensor& b, double tolerance) const {
@@ -260,14 +256,14 @@ class OpCheck {
   Tensors y_;
 };
 
+// The first fault, or an exception that no check expects.
 std::string fault_of(const Op& op, const Sample& s, const OpCheckOptions& options) {
-  std::optional<OpCheck> check;
+  std::string_view part = "the op";
   try {
-    check.emplace(op, s, options);
+    return OpCheck(op, s, options).fault(part);
   } catch (const std::exception& e) {
-    return fmt::format("the op has thrown: {}", e.what());
+    return fmt::format("{} has thrown: {}", part, e.what());
   }
-  return check->fault();
 }
 
 }   // namespace

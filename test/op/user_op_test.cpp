@@ -12,6 +12,16 @@ using samples::f64, samples::uniform;
 
 namespace {
 
+/// An op of one input, whose kernel gives one output of the same spec.
+constexpr Op like_x(std::string_view name, std::string_view doc, Kernel::Run run, Rule rule) {
+  return {.name = name,
+          .doc = doc,
+          .args = {"x"},
+          .infer = [](const Call& c) { return c.x[0].spec(); },
+          .forward = {run, Outputs::by_kernel},
+          .rule = rule};
+}
+
 /// sqrt(a² + b²), with a kernel over typed spans.
 template <class T> void hypotenuse(const Call& c, Tensor& y) {
   const auto a = c.x[0].data<T>(), b = c.x[1].data<T>();
@@ -227,14 +237,9 @@ TEST_CASE("an op takes any number of operands, numbers among them", "[op]") {
 }
 
 TEST_CASE("a kernel that leaves an output without elements is detected", "[op]") {
-  constexpr static Op lazy = {
-      .name = "lazy",
-      .doc = "Nothing.",
-      .args = {"x"},
-      .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); },
-                  Outputs::by_kernel},
-      .rule = Rule::none()};
+  constexpr static Op lazy = like_x(
+      "lazy", "Nothing.", [](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); },
+      Rule::none());
   CHECK_THROWS_WITH(lazy(Operand(ones({2}))), "lazy: the kernel left an output without elements");
   CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
 }
@@ -272,13 +277,9 @@ TEST_CASE("a rule cannot read elements that it has not declared", "[op][errors]"
 
 TEST_CASE("a kernel may return one tensor in each call", "[op]") {
   static const Tensor kept = f64({7});
-  constexpr static Op same = {
-      .name = "same",
-      .doc = "7, with a derivative of 1.",
-      .args = {"x"},
-      .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call&, std::span<Tensor> y) { y[0] = kept; }, Outputs::by_kernel},
-      .rule = Rule::linear([](const Call&, const Tensor& dy) { return dy; })};
+  constexpr static Op same = like_x(
+      "same", "7, with a derivative of 1.", [](const Call&, std::span<Tensor> y) { y[0] = kept; },
+      Rule::linear([](const Call&, const Tensor& dy) { return dy; }));
   const Tensor a = f64({1}), b = f64({2});
   GradientTape tape({.persistent = true});
   tape.watch(a), tape.watch(b), tape.watch(kept);
@@ -295,13 +296,9 @@ TEST_CASE("a kernel may return one tensor in each call", "[op]") {
 
 TEST_CASE("a kernel may return a tensor that has no other owner", "[op]") {
   static Tensor kept;
-  constexpr static Op moved = {
-      .name = "moved",
-      .doc = "A tensor that was recorded before.",
-      .args = {"x"},
-      .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call&, std::span<Tensor> y) { y[0] = std::move(kept); }, Outputs::by_kernel},
-      .rule = Rule::none()};
+  constexpr static Op moved = like_x(
+      "moved", "A tensor that was recorded before.",
+      [](const Call&, std::span<Tensor> y) { y[0] = std::move(kept); }, Rule::none());
   const Tensor x = f64({2});
   GradientTape tape;
   tape.watch(x);
@@ -311,31 +308,23 @@ TEST_CASE("a kernel may return a tensor that has no other owner", "[op]") {
 
 TEST_CASE("a kernel that keeps its output and leaves it empty is an error", "[op][errors]") {
   static Tensor kept;
-  constexpr static Op forgets = {
-      .name = "forgets",
-      .doc = "Nothing.",
-      .args = {"x"},
-      .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call&, std::span<Tensor> y) { kept = y[0]; }, Outputs::by_kernel},
-      .rule = Rule::none()};
+  constexpr static Op forgets = like_x(
+      "forgets", "Nothing.", [](const Call&, std::span<Tensor> y) { kept = y[0]; }, Rule::none());
   CHECK_THROWS_WITH(forgets(f64({1})), "forgets: the kernel left an output without elements");
   kept = Tensor();
 }
 
 TEST_CASE("a rule returns a gradient of the input's dtype, in f16 too, with its data", "[op][errors]") {
   static bool undeclared;
-  constexpr static Op wrong = {
-      .name = "wrong",
-      .doc = "x, with gradients that no rule may return.",
-      .args = {"x"},
-      .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::by_kernel},
-      .rule = Rule::custom(
+  constexpr static Op wrong = like_x(
+      "wrong", "x, with gradients that no rule may return.",
+      [](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); },
+      Rule::custom(
           {},
           [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
             dx[0] = undeclared ? c.x[0] : astype(dy[0].dense(), DType::i64);
           },
-          [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = astype(dx[0], DType::i64); })};
+          [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = astype(dx[0], DType::i64); }));
   for (const DType t : {DType::f32, DType::f16, DType::bf16}) {
     const Tensor x = tensor({0.75, -2.5}, t);
     for (const bool no_data : {false, true}) {
@@ -356,14 +345,9 @@ TEST_CASE("a rule returns a gradient of the input's dtype, in f16 too, with its 
 }
 
 TEST_CASE("an op with a jvp alone", "[op]") {
-  constexpr static Op twice = {
-      .name = "twice",
-      .doc = "2 x",
-      .args = {"x"},
-      .infer = [](const Call& c) { return c.x[0].spec(); },
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = 2 * c.x[0]; }, Outputs::by_kernel},
-      .rule =
-          Rule::custom({}, nullptr, [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = 2 * dx[0]; })};
+  constexpr static Op twice = like_x(
+      "twice", "2 x", [](const Call& c, std::span<Tensor> y) { y[0] = 2 * c.x[0]; },
+      Rule::custom({}, nullptr, [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = 2 * dx[0]; }));
   const Tensor x = f64({1, 2});
   const Sample s = {.inputs = {x}};
   CHECK_FALSE(check_op(twice, {&s, 1}));   // the vjp disagrees, since there is none

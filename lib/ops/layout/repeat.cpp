@@ -34,8 +34,7 @@ Spec infer_repeat(const Call& c) {
     if (static_cast<std::int64_t>(counts.size()) != shape[axis])
       throw_error<ShapeError>(
           "repeat: the list of counts has length {}, but axis {} of x, {}, has {} entries; use repeat(x, n) "
-          "for n "
-          "copies of each",
+          "for n copies of each",
           counts.size(), axis, c.x[0].spec(), shape[axis]);
     for (const std::int64_t n : counts) {
       if (n < 0) throw_error<ShapeError>("repeat: a count is {}; use 0 or more", n);
