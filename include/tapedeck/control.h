@@ -51,25 +51,28 @@ struct CondOptions {
 /// Options of while_loop. A number below 0 throws ArgumentError.
 struct WhileOptions {
   std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();   // the loop ends after these
-  /// If not 0, tapes keep the loop variables only after every `checkpoint_every` steps, and the gradient
-  /// recomputes the steps in between. About √n is best for n steps. 0: keep the variables of all steps.
+  /// If not 0, tapes keep the loop variables of at most so many steps, that of the first included, and the
+  /// gradient computes the others again, by the schedules with the fewest runs (Griewank and Walther 2000):
+  /// with n snapshots, C(n + r, n) steps run again r times at most, 286 steps three times with 10. In
+  /// while_loop, whose number of steps is not known, the fewest up to (n + 1) (n + 2) / 2 steps. 0: keep the
+  /// variables of all steps. Throws ArgumentError if a step would run more than 100 times.
   ///
   /// The tapes then keep a copy of `body`, which runs again in gradient(), after while_loop has returned.
   /// Objects that it captures by reference must exist until then. If the loop is in a function that returns
   /// before gradient() is called, capture tensors and variables by value, which copies handles.
-  std::int64_t checkpoint_every = 0;
+  std::int64_t snapshots = 0;
   bool back_prop = true;   // false: the loop is not differentiated
 };
 /// Options of fori_loop.
 struct ForOptions {
-  std::int64_t checkpoint_every = 0;   // as in WhileOptions, also concerning captures of `body`
+  std::int64_t snapshots = 0;   // as in WhileOptions, also concerning captures of `body`
   bool back_prop = true;
 };
 /// Options of scan.
 struct ScanLoopOptions {
   std::optional<std::int64_t> length = {};   // number of steps; required if xs is empty
   bool reverse = false;                      // iterate from the last entries to the first
-  std::int64_t checkpoint_every = 0;         // as in WhileOptions
+  std::int64_t snapshots = 0;                // as in WhileOptions
 };
 
 namespace detail {

@@ -57,7 +57,7 @@ std::vector<Tensor> detail::custom_outputs(std::span<const Tensor> inputs, std::
 }
 
 std::vector<Tensor> detail::recompute(std::span<const Tensor> inputs, const Function& first, Function again) {
-  return recomputed("recompute_grad", inputs, first, std::move(again));
+  return recomputed("recompute_grad", inputs, first, {again, again});
 }
 
 std::vector<Tensor> detail::pass_through(std::span<const Tensor> inputs, const Function& f) {

@@ -1,7 +1,8 @@
 // Loops. In: the function of a step, and the operands of the first step. Out: the results of the last step.
 //
-// The ops of the steps are recorded as they run. With checkpoint_every, the steps are divided into segments,
-// each of which is recorded as one operation that is recomputed for its gradient.
+// The ops of the steps are recorded as they run. With snapshots, the steps before each state that is kept are
+// recorded as one operation, which is recomputed for its gradient: then with more snapshots between its
+// steps, until single steps are recorded.
 #include <algorithm>
 
 #include "core/format.h"
@@ -12,6 +13,7 @@
 #include "tapedeck/ops/slice.h"
 #include "transforms/loop_steps.h"
 #include "transforms/recompute.h"
+#include "transforms/snapshots.h"
 #include "transforms/zero_gradients.h"
 
 namespace tapedeck {
@@ -23,6 +25,7 @@ struct Loop {
   std::string_view name;
   std::function<bool(std::int64_t, std::span<const Tensor>)> goes_on;
   std::function<Tensors(std::int64_t, std::span<const Tensor>)> step;
+  std::optional<std::int64_t> steps = {};   // if their number is known; then goes_on is not called
 };
 
 void check_variables(std::string_view name, std::string_view what, std::span<const Tensor> before,
@@ -49,32 +52,85 @@ bool goes_on(const Loop& loop, std::int64_t i, const Tensors& vars) {
   return loop.goes_on(i, vars);
 }
 
+// Runs steps [begin, end).
+Tensors run(const Loop& loop, std::span<const Tensor> x, std::int64_t begin, std::int64_t end) {
+  Tensors vars(x.begin(), x.end());
+  for (std::int64_t i = begin; i < end; ++i)
+    take_step(loop, i, vars);
+  return vars;
+}
 Tensors run(const Loop& loop, std::span<const Tensor> x) {
+  if (loop.steps) return run(loop, x, 0, *loop.steps);
   Tensors vars(x.begin(), x.end());
   for (std::int64_t i = 0; goes_on(loop, i, vars); ++i)
     take_step(loop, i, vars);
   return vars;
 }
 
-Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const Tensor> x,
-                        std::int64_t every) {
+void check_runs(std::string_view name, std::int64_t steps, std::int64_t snapshots) {
+  constexpr std::int64_t most = 100;   // gradients are nested as deep
+  if (most_runs(steps, snapshots) <= most) return;
+  std::int64_t enough = snapshots;
+  while (most_runs(steps, enough) > most)
+    ++enough;
+  throw_error<ArgumentError>(
+      "{}: with snapshots = {}, the gradient of {} steps would run some of them {} times; use {} or more", name,
+      snapshots, steps, most_runs(steps, snapshots), enough);
+}
+
+using SharedLoop = std::shared_ptr<const Loop>;
+Tensors run_with_snapshots(const SharedLoop& loop, std::span<const Tensor> x, std::int64_t begin,
+                           std::int64_t end, std::int64_t snapshots);
+
+// The functions that compute the variables after steps [begin, end).
+Recomputed recomputed_steps(const SharedLoop& loop, std::int64_t begin, std::int64_t end,
+                            std::int64_t snapshots) {
+  return {[=](std::span<const Tensor> x) { return run_with_snapshots(loop, x, begin, end, snapshots); },
+          [=](std::span<const Tensor> x) { return run(*loop, x, begin, end); }};
+}
+
+// Runs steps [begin, end), of which the last one is recorded as it runs.
+Tensors run_with_snapshots(const SharedLoop& loop, std::span<const Tensor> x, std::int64_t begin,
+                           std::int64_t end, std::int64_t snapshots) {
   Tensors vars(x.begin(), x.end());
-  for (std::int64_t begin = 0, steps = every; steps == every; begin += steps) {
-    const auto made = std::make_shared<std::int64_t>(0);   // steps taken; a rerun skips the condition
-    const auto first = [&](std::span<const Tensor> in) {
-      Tensors v(in.begin(), in.end());
-      for (; *made < every && goes_on(*loop, begin + *made, v); ++*made)
-        take_step(*loop, begin + *made, v);
-      return v;
-    };
-    const auto again = [loop, begin, made](std::span<const Tensor> in) {
-      Tensors v(in.begin(), in.end());
-      for (std::int64_t i = 0; i < *made; ++i)
-        take_step(*loop, begin + i, v);
-      return v;
-    };
-    vars = recomputed(loop->name, vars, first, again);
-    steps = *made;
+  while (end - begin > 1) {
+    const std::int64_t next = begin + next_snapshot(end - begin, snapshots);
+    const Recomputed again = recomputed_steps(loop, begin, next, snapshots);
+    vars = recomputed(loop->name, vars, again.forward, again);
+    begin = next, snapshots = std::max<std::int64_t>(snapshots - 1, 1);
+  }
+  if (begin < end) take_step(*loop, begin, vars);
+  return vars;
+}
+
+// Runs a loop whose number of steps is not known, then records the steps between the states that are kept.
+Tensors run_with_online_snapshots(const SharedLoop& loop, std::span<const Tensor> x, std::int64_t snapshots) {
+  OnlineSnapshots online(snapshots);
+  std::vector<Tensors> kept;
+  std::int64_t steps = 0;
+  Captures captures;
+  const Tensors last = run_unrecorded(
+      x,
+      [&](std::span<const Tensor> in) {
+        Tensors vars(in.begin(), in.end());
+        for (; goes_on(*loop, steps, vars); ++steps) {
+          if (const std::int64_t k = online.offer(); k >= 0) {
+            if (k < static_cast<std::int64_t>(kept.size())) kept.erase(kept.begin() + k);
+            kept.push_back(vars);
+          }
+          take_step(*loop, steps, vars);
+        }
+        return vars;
+      },
+      captures);
+  Tensors vars(x.begin(), x.end());
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    const bool is_last = k + 1 == kept.size();
+    const std::int64_t begin = online.kept()[k], end = is_last ? steps : online.kept()[k + 1],
+                       free = snapshots - static_cast<std::int64_t>(k);
+    check_runs(loop->name, end - begin, free);
+    vars = record_recomputed(loop->name, vars, is_last ? last : kept[k + 1], captures,
+                             recomputed_steps(loop, begin, end, free));
   }
   return vars;
 }
@@ -82,13 +138,18 @@ Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const
 void check_count(std::string_view name, std::string_view what, std::int64_t n) {
   if (n < 0) throw_error<ArgumentError>("{}: {} is {}; use 0 or more", name, what, n);
 }
+std::int64_t steps_between(std::int64_t lower, std::int64_t upper) {
+  std::int64_t n = 0;
+  if (lower >= upper) return 0;
+  return __builtin_sub_overflow(upper, lower, &n) ? std::numeric_limits<std::int64_t>::max() : n;
+}
 void check_defined(std::string_view name, std::string_view what, std::span<const Tensor> x) {
   for (std::size_t i = 0; i < x.size(); ++i)
     if (!x[i].defined()) throw_error<ArgumentError>("{}: {} {} is undefined", name, what, i);
 }
 
-Tensors run(Loop loop, Tensors vars, std::int64_t every, bool back_prop) {
-  check_count(loop.name, "checkpoint_every", every);
+Tensors run(Loop loop, Tensors vars, std::int64_t snapshots, bool back_prop) {
+  check_count(loop.name, "snapshots", snapshots);
   check_defined(loop.name, "variable", vars);
   if (!back_prop) {
     const RecordingScope unrecorded(nullptr);
@@ -96,10 +157,14 @@ Tensors run(Loop loop, Tensors vars, std::int64_t every, bool back_prop) {
       t = identity(t);
     return run(loop, vars);
   }
-  if (every == 0 || !thread_state.innermost)
+  if (snapshots == 0 || !thread_state.innermost)
     return connected(vars, [&](std::span<const Tensor> x) { return run(loop, x); });
+  if (loop.steps) check_runs(loop.name, *loop.steps, snapshots);
   const auto shared = std::make_shared<const Loop>(std::move(loop));
-  return connected(vars, [&](std::span<const Tensor> x) { return run_in_segments(shared, x, every); });
+  return connected(vars, [&](std::span<const Tensor> x) {
+    return shared->steps ? run_with_snapshots(shared, x, 0, *shared->steps, snapshots)
+                         : run_with_online_snapshots(shared, x, snapshots);
+  });
 }
 
 struct Scan {
@@ -144,32 +209,47 @@ Tensors run(const Scan& scan, std::span<const Tensor> in, std::int64_t done, std
   return arguments;
 }
 
-Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const Tensor> in,
-                        std::int64_t steps, std::int64_t every) {
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(steps / every), every);
-  if (steps % every) sizes.push_back(steps % every);
-  std::vector<Tensors> parts, outputs;   // parts: for each of the xs; outputs: for each segment
-  for (const Tensor& x : in.subspan(scan->carries))
-    parts.push_back(split(x, sizes, 0));
-  Tensors carry(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(scan->carries));
-  std::int64_t done = 0;
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    const std::size_t i = scan->reverse ? sizes.size() - 1 - k : k;
-    for (Tensors& x : parts)
-      carry.push_back(std::move(x[i]));
-    const auto f = [scan, done, n = sizes[i]](std::span<const Tensor> x) { return run(*scan, x, done, n); };
-    Tensors result = recomputed("scan", carry, f, f);
-    outputs.emplace_back(result.begin() + static_cast<std::ptrdiff_t>(scan->carries), result.end());
+using SharedScan = std::shared_ptr<const Scan>;
+Tensors run_with_snapshots(const SharedScan& scan, std::span<const Tensor> in, std::int64_t done,
+                           std::int64_t steps, std::int64_t snapshots);
+
+Recomputed recomputed_steps(const SharedScan& scan, std::int64_t done, std::int64_t steps,
+                            std::int64_t snapshots) {
+  return {[=](std::span<const Tensor> x) { return run_with_snapshots(scan, x, done, steps, snapshots); },
+          [=](std::span<const Tensor> x) { return run(*scan, x, done, steps); }};
+}
+
+// As run, but only the last step is recorded as it runs.
+Tensors run_with_snapshots(const SharedScan& scan, std::span<const Tensor> in, std::int64_t done,
+                           std::int64_t steps, std::int64_t snapshots) {
+  const auto carries = static_cast<std::ptrdiff_t>(scan->carries);
+  Tensors carry(in.begin(), in.begin() + carries), xs(in.begin() + carries, in.end());
+  std::vector<Tensors> outputs;   // by output: those of each part of the steps
+  for (bool is_last = false; !is_last;) {
+    is_last = steps <= 1;
+    const std::int64_t part = is_last ? steps : next_snapshot(steps, snapshots), rest = steps - part;
+    for (Tensor& x : xs) {   // the entries for this part go to the operands
+      if (rest == 0) {
+        carry.push_back(x);
+        continue;
+      }
+      const Tensors both = split(x, scan->reverse ? Ints{rest, part} : Ints{part, rest}, 0);
+      carry.push_back(both[scan->reverse ? 1 : 0]);
+      x = both[scan->reverse ? 0 : 1];
+    }
+    const Recomputed again = recomputed_steps(scan, done, part, snapshots);
+    Tensors result =
+        is_last ? run(*scan, carry, done, part) : recomputed("scan", carry, again.forward, again);
+    outputs.resize(result.size() - scan->carries);
+    for (std::size_t j = 0; j < outputs.size(); ++j)
+      outputs[j].push_back(std::move(result[scan->carries + j]));
     result.resize(scan->carries);
     carry = std::move(result);
-    done += sizes[i];
+    done += part, steps = rest, snapshots = std::max<std::int64_t>(snapshots - 1, 1);
   }
-  if (scan->reverse) std::reverse(outputs.begin(), outputs.end());
-  for (std::size_t j = 0; !outputs.empty() && j < outputs[0].size(); ++j) {
-    Tensors y;
-    for (Tensors& segment : outputs)
-      y.push_back(std::move(segment[j]));
-    carry.push_back(concat(y, 0));
+  for (Tensors& parts : outputs) {
+    if (scan->reverse) std::reverse(parts.begin(), parts.end());
+    carry.push_back(concat(parts, 0));
   }
   return carry;
 }
@@ -202,33 +282,32 @@ Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Funct
               .goes_on = [condition = std::move(condition), n = options.maximum_iterations](
                              std::int64_t i, std::span<const Tensor> x) { return i < n && condition(x); },
               .step = [body = std::move(body)](std::int64_t, std::span<const Tensor> x) { return body(x); }},
-             std::move(vars), options.checkpoint_every, options.back_prop);
+             std::move(vars), options.snapshots, options.back_prop);
 }
 
 Tensors fori_loop(std::int64_t lower, std::int64_t upper,
                   std::function<Tensors(std::int64_t, std::span<const Tensor>)> body, Tensors vars,
                   const ForOptions& options) {
-  return run(
-      {.name = "fori_loop",
-       .goes_on = [lower, upper](std::int64_t i,
-                                 std::span<const Tensor>) { return lower < upper && i < upper - lower; },
-       .step = [lower, body = std::move(body)](std::int64_t i,
-                                               std::span<const Tensor> x) { return body(lower + i, x); }},
-      std::move(vars), options.checkpoint_every, options.back_prop);
+  return run({.name = "fori_loop",
+              .goes_on = {},
+              .step = [lower, body = std::move(body)](
+                          std::int64_t i, std::span<const Tensor> x) { return body(lower + i, x); },
+              .steps = steps_between(lower, upper)},
+             std::move(vars), options.snapshots, options.back_prop);
 }
 
 Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor> xs,
              const ScanLoopOptions& options) {
-  check_count("scan", "checkpoint_every", options.checkpoint_every);
+  check_count("scan", "snapshots", options.snapshots);
   check_defined("scan", "carry", init);
   const std::int64_t steps = steps_of("scan", xs, options.length);
   const auto scan = std::make_shared<const Scan>(Scan{std::move(step), init.size(), options.reverse});
   Tensors in(init.begin(), init.end());
   in.insert(in.end(), xs.begin(), xs.end());
+  const bool recomputes = options.snapshots > 0 && thread_state.innermost;
+  if (recomputes) check_runs("scan", steps, options.snapshots);
   return connected(in, [&](std::span<const Tensor> x) {
-    return options.checkpoint_every > 0 && thread_state.innermost
-               ? run_in_segments(scan, x, steps, options.checkpoint_every)
-               : run(*scan, x, 0, steps);
+    return recomputes ? run_with_snapshots(scan, x, 0, steps, options.snapshots) : run(*scan, x, 0, steps);
   });
 }
 

@@ -16,14 +16,6 @@
 namespace tapedeck {
 namespace {
 
-// A variable that a function has read, and the id of the value read, which changes with an update.
-struct Read {
-  Variable variable;
-  std::uint64_t version;
-
-  bool updated() const { return variable.cell().value.id() != version; }
-};
-
 // Returns the id of a new tensor, which is greater than those of all existing tensors of any thread. Skips
 // the remaining ids reserved for this thread.
 std::uint64_t newest_id() {
@@ -55,18 +47,19 @@ class CaptureRecorder final : public Recorder {
   void read(detail::VariableCell& cell, Tensor&) override {
     const Variable v(cell.shared_from_this());
     if (!cell.trainable && !watches_all_ && !tracks(cell.handle)) return;
-    if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.variable == v; }))
+    std::vector<Captures::Read>& reads = captures.reads;
+    if (std::none_of(reads.begin(), reads.end(), [&](const Captures::Read& r) { return r.variable == v; }))
       reads.push_back({v, cell.value.id()});
   }
   void ended(std::int32_t) noexcept override {}
 
   void note(const Tensor& x) {
+    std::vector<Tensor>& tensors = captures.tensors;
     if (std::none_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.id() == x.id(); }))
       tensors.push_back(x);
   }
 
-  std::vector<Tensor> tensors;
-  std::vector<Read> reads;
+  Captures captures;
 
  private:
   Recorder* around_;
@@ -76,12 +69,11 @@ class CaptureRecorder final : public Recorder {
 
 struct Recomputation {
   std::string name;
-  Function f;
+  Recomputed f;
   std::vector<Tensor> x;
-  std::vector<std::size_t> followed;   // indices of the operands that recorders follow
-  std::vector<Tensor> captured;
-  std::vector<Read> reads;
-  std::vector<Variable> followed_reads;   // those of `reads` that recorders follow
+  Captures captures;
+  std::vector<std::size_t> followed = {};      // indices of the operands that recorders follow
+  std::vector<Variable> followed_reads = {};   // the variables read that recorders follow
 
   // The sources of the derivative. They include variables instead of the values that were read, since the
   // function reads the variables again when it is recomputed.
@@ -89,7 +81,7 @@ struct Recomputation {
     std::vector<Source> all;
     for (const std::size_t i : followed)
       all.emplace_back(arguments[i]);
-    all.insert(all.end(), captured.begin(), captured.end());
+    all.insert(all.end(), captures.tensors.begin(), captures.tensors.end());
     all.insert(all.end(), followed_reads.begin(), followed_reads.end());
     return all;
   }
@@ -102,14 +94,14 @@ struct Recomputation {
     return all;
   }
 
-  std::vector<Tensor> run(std::span<const Tensor> arguments) const {
-    for (const Read& r : reads)
+  std::vector<Tensor> run(const Function& function, std::span<const Tensor> arguments) const {
+    for (const Captures::Read& r : captures.reads)
       if (r.updated())
         throw_error<GradientError>(
             "{}: {} has been updated since the forward pass; take the gradient before the "
             "update",
             name, detail::described(r.variable.cell()));
-    return f(arguments);
+    return function(arguments);
   }
 
   // The gradients of the sources; none for a source that is not wanted.
@@ -126,7 +118,7 @@ struct Recomputation {
       sources.push_back(tensor_of(s));
       places.push_back(i);
     }
-    const std::vector<Tensor> y = run(arguments);
+    const std::vector<Tensor> y = run(f.backward, arguments);
     std::vector<Tensor> targets;
     GradientOptions options;
     Shape front;   // leading axes of stacked cotangents
@@ -161,7 +153,7 @@ struct Recomputation {
     }
     const ForwardAccumulator accumulator(primals, known);
     std::vector<Tensor> result;
-    for (const Tensor& t : run(arguments))
+    for (const Tensor& t : run(f.forward, arguments))
       result.push_back(accumulator.jvp(t).tensor());
     return result;
   }
@@ -169,30 +161,34 @@ struct Recomputation {
 
 }   // namespace
 
-std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first,
-                               Function again) {
-  if (!thread_state.innermost) return first(x);
-  const auto r = std::make_shared<Recomputation>(
-      Recomputation{std::string(name), std::move(again), {x.begin(), x.end()}, {}, {}, {}, {}});
-  std::vector<Tensor> y;
+bool Captures::Read::updated() const { return variable.cell().value.id() != version; }
+
+std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f, Captures& captures) {
+  Recorder* const around = thread_state.innermost;
+  const RecordingScope unrecorded(nullptr);
+  CaptureRecorder recorder(around);
+  std::vector<Tensor> arguments;   // distinct from x, which the function may capture, too
+  for (const Tensor& t : x)
+    arguments.push_back(share(t));
+  std::vector<Tensor> y = f(arguments);
+  recorder.leave();
+  captures = std::move(recorder.captures);
+  return y;
+}
+
+std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Tensor> x, std::vector<Tensor> y,
+                                      const Captures& captures, Recomputed f) {
   {
-    Recorder* const around = thread_state.innermost;
     const RecordingScope unrecorded(nullptr);
-    CaptureRecorder captures(around);
-    std::vector<Tensor> arguments;   // distinct from x, which the function may capture, too
-    for (const Tensor& t : x)
-      arguments.push_back(share(t));
-    y = first(arguments);
-    captures.leave();
     for (Tensor& t : y)
       t = identity(t);   // t may be an argument or a captured tensor
-    r->captured = std::move(captures.tensors);
-    r->reads = std::move(captures.reads);
   }
+  const auto r = std::make_shared<Recomputation>(
+      Recomputation{std::string(name), std::move(f), {x.begin(), x.end()}, captures});
   for (std::size_t i = 0; i < x.size(); ++i)
     if (followed(x[i])) r->followed.push_back(i);
   std::vector<Tensor> values;   // the values of the variables in followed_reads
-  for (const Read& read : r->reads) {
+  for (const Captures::Read& read : r->captures.reads) {
     if (read.updated())
       throw_error<ArgumentError>("{}: the function updates {}, which it reads", name,
                                  detail::described(read.variable.cell()));
@@ -210,6 +206,14 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
         [r](std::span<const Tensor> dy, std::uint64_t wanted) { return r->backward(dy, wanted); },
         [r](std::span<const Tensor> dx) { return r->forward(dx); });
   return y;
+}
+
+std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first,
+                               Recomputed again) {
+  if (!thread_state.innermost) return first(x);
+  Captures captures;
+  std::vector<Tensor> y = run_unrecorded(x, first, captures);
+  return record_recomputed(name, x, std::move(y), captures, std::move(again));
 }
 
 }   // namespace tapedeck

@@ -294,26 +294,26 @@ std::vector<Tensor> Run::operation(const Step& s, const std::vector<Tensor>& x, 
 }
 
 std::vector<Tensor> Run::loops(const Step& s, const std::vector<Tensor>& x, const tapedeck::Function& f) {
-  const std::int64_t checkpoint = s.count / 10 % 2 ? 2 : 0, steps = s.count % 5;
+  const std::int64_t snapshots = s.count / 10 % 2 ? 1 + s.count / 40 % 3 : 0, steps = s.count % 5;
   if (s.kind == Step::scan)
     return scan(
         [f](std::span<const Tensor> in) {
           const Tensor y = f(in)[0];
           return std::vector<Tensor>{next_state(in[0], y), fit(y, in[1].spec())};
         },
-        {x[0]}, {x[1]}, {.reverse = s.count % 2 == 1, .checkpoint_every = checkpoint});
+        {x[0]}, {x[1]}, {.reverse = s.count % 2 == 1, .snapshots = snapshots});
   if (s.count / 20 % 2)
     return fori_loop(0, steps,
                      [f](std::int64_t, std::span<const Tensor> in) {
                        return std::vector<Tensor>{next_state(in[0], f(in)[0])};
                      },
-                     x, {.checkpoint_every = checkpoint});
+                     x, {.snapshots = snapshots});
   return while_loop([steps](std::span<const Tensor> in) { return in[1] < steps; },
                     [f](std::span<const Tensor> in) {
                       const std::span<const Tensor> state = in.first(1);
                       return std::vector<Tensor>{next_state(in[0], f(state)[0]), in[1] + 1};
                     },
-                    {x[0], tensor(std::int64_t{0})}, {.checkpoint_every = checkpoint});
+                    {x[0], tensor(std::int64_t{0})}, {.snapshots = snapshots});
 }
 
 }   // namespace tapedeck::fuzz

@@ -270,7 +270,7 @@ TEST_CASE("branches and loops agree with differences, to second order and in bot
                             [w = in[1]](const Tensor& t, const Tensor& i) {
                               return std::pair(sin(t) + t * w, i + 1);
                             },
-                            {in[0], tensor(0)}, {.checkpoint_every = every})
+                            {in[0], tensor(0)}, {.snapshots = every})
               .first;
         },
         {x, y});
@@ -280,7 +280,7 @@ TEST_CASE("branches and loops agree with differences, to second order and in bot
                            [](std::int64_t i, const Tensor& t, const Tensor& u) {
                              return std::pair(t * u + 0.1 * static_cast<double>(i), sin(u));
                            },
-                           in, {.checkpoint_every = every})
+                           in, {.snapshots = every})
               .first;
         },
         {x, y});
@@ -292,7 +292,7 @@ TEST_CASE("branches and loops agree with differences, to second order and in bot
                   const Tensor next = tanh(h * w + t);
                   return std::pair(next, next * t);
                 },
-                {in[0]}, {in[1]}, {.reverse = reverse, .checkpoint_every = every});
+                {in[0]}, {in[1]}, {.reverse = reverse, .snapshots = every});
             return last + sum(all * all, 0);
           },
           {x, xs, y});
@@ -302,8 +302,7 @@ TEST_CASE("branches and loops agree with differences, to second order and in bot
 TEST_CASE("Jacobians and recordings go through branches and loops", "[control]") {
   const Tensor x = tensor({2.0, 3.0}), ignored = tensor({1.0, 1.0, 1.0}), w = tensor(5.0);
   const auto power = [&](const Tensor& t, std::int64_t every) {
-    return fori_loop(0, 3, [w](std::int64_t, const Tensor& v) { return v * w; }, {t},
-                     {.checkpoint_every = every});
+    return fori_loop(0, 3, [w](std::int64_t, const Tensor& v) { return v * w; }, {t}, {.snapshots = every});
   };
   for (const std::int64_t every : {0, 2}) {
     GradientTape tape;
@@ -335,7 +334,7 @@ TEST_CASE("while_loop ends at its maximum, or before its first step", "[control]
       GradientTape tape;
       tape.watch(x), tape.watch(y);
       const Tensor z = while_loop([](const Tensor&) { return true; }, [&](const Tensor& t) { return t * y; },
-                                  {x}, {.maximum_iterations = most, .checkpoint_every = every});
+                                  {x}, {.maximum_iterations = most, .snapshots = every});
       const auto [dx, dy] = tape.gradient(z, x, y);
       return std::vector{z.item(), dx.dense().item(), dy.defined() ? dy.dense().item() : -1};
     };
@@ -354,7 +353,7 @@ TEST_CASE("loop variables without influence get zeros, counters none", "[control
     const auto [y, rest, n] = while_loop(
         [](const Tensor&, const Tensor&, const Tensor& k) { return k < 3; },
         [](const Tensor& t, const Tensor&, const Tensor& k) { return std::tuple(t * t, tensor(1.0), k + 1); },
-        {x, ignored, i}, {.checkpoint_every = every});
+        {x, ignored, i}, {.snapshots = every});
     CHECK(n.item() == 3);
     const std::vector<Gradient> g = tape.gradient(Targets{y, rest}, Sources{x, ignored});
     CHECK(g[0].dense().item() == 8 * 128);
@@ -369,7 +368,7 @@ TEST_CASE("variables and tensors that a loop uses have the gradients of all step
     GradientTape tape;
     tape.watch(w);
     const Tensor y = fori_loop(0, 3, [&](std::int64_t, const Tensor& t) { return t * v * w * constant; }, {x},
-                               {.checkpoint_every = every});
+                               {.snapshots = every});
     CHECK(y.item() == 1728);
     const auto [dv, dw, dc] = tape.gradient(y, v, w, constant);
     CHECK(dv.dense().item() == 1728);
@@ -402,9 +401,8 @@ TEST_CASE("scan gives the last carry and all outputs, from either end", "[contro
     };
     GradientTape tape;
     tape.watch(xs);
-    const auto [last, all] = scan(sums, {tensor(0.5)}, {xs}, {.checkpoint_every = every});
-    const auto [last_back, all_back] =
-        scan(sums, {tensor(0.5)}, {xs}, {.reverse = true, .checkpoint_every = every});
+    const auto [last, all] = scan(sums, {tensor(0.5)}, {xs}, {.snapshots = every});
+    const auto [last_back, all_back] = scan(sums, {tensor(0.5)}, {xs}, {.reverse = true, .snapshots = every});
     CHECK(last.item() == 15.5);
     CHECK(last_back.item() == 15.5);
     CHECK(all.to_vector() == std::vector{1.5, 3.5, 6.5, 10.5, 15.5});
@@ -450,11 +448,11 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
   const auto grows = [](std::span<const Tensor> t) { return std::vector{t[0], concat({t[1], t[1]}, 0)}; };
   for (const std::int64_t every : {0, 3}) {
     CHECK(message_of([&] {
-            while_loop(always, grows, {x, v}, {.checkpoint_every = every});
+            while_loop(always, grows, {x, v}, {.snapshots = every});
           }) == "while_loop: variable 1 enters the loop as f32[2] and is f32[4] after step 1");
     CHECK(message_of([&] {
             fori_loop(0, 9, [](std::int64_t i, const Tensor& t) { return i < 4 ? t : astype(t, DType::f64); },
-                      {x}, {.checkpoint_every = every});
+                      {x}, {.snapshots = every});
           }) == "fori_loop: variable 0 enters the loop as f32[] and is f64[] after step 5");
   }
   CHECK_THROWS_AS(while_loop(always, grows, {x, v}), ShapeError);
@@ -468,8 +466,8 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
           while_loop(always, grows, {x, v}, {.maximum_iterations = -1});
         }) == "while_loop: maximum_iterations is -1; use 0 or more");
   CHECK(message_of([&] {
-          while_loop(always, grows, {x, v}, {.checkpoint_every = -1});
-        }) == "while_loop: checkpoint_every is -1; use 0 or more");
+          while_loop(always, grows, {x, v}, {.snapshots = -1});
+        }) == "while_loop: snapshots is -1; use 0 or more");
   CHECK(message_of([&] {
           while_loop(always, grows, {x, Tensor()});
         }) == "while_loop: variable 1 is undefined");
@@ -513,10 +511,10 @@ TEST_CASE("a branch that throws leaves tapes and accumulators unchanged", "[cont
   for (const std::int64_t every : {0, 2}) {
     CHECK_THROWS_AS(cond(true, {y}, fails, fails), ShapeError);
     CHECK_THROWS_AS(fori_loop(0, 3, [&](std::int64_t i, const Tensor& t) { return i < 2 ? t * x : fails(t); },
-                              {y}, {.checkpoint_every = every}),
+                              {y}, {.snapshots = every}),
                     ShapeError);
     CHECK_THROWS_AS(scan([&](const Tensor& t, const Tensor&) { return fails(t); }, {y}, {zeros({3})},
-                         {.checkpoint_every = every}),
+                         {.snapshots = every}),
                     ShapeError);
     CHECK(tape.size() == size);
   }
@@ -539,19 +537,107 @@ TEST_CASE("values that do not change in a loop are not kept for each step", "[co
         100 * x.nbytes());   // the inputs of the products, with the result instead of x
 }
 
-TEST_CASE("10,000 steps with checkpoints keep about twice the square root of the steps",
-          "[control][memory]") {
-  constexpr std::int64_t kSteps = 10'000, kEvery = 100;
+// cases-functions.json: checkpoint-gradient-100-5 and checkpoint-gradient-57-3, by central differences.
+TEST_CASE("snapshots: few runs, and the gradients of the loop that keeps all", "[control][snapshots]") {
+  struct Expected {
+    std::int64_t steps, snapshots;
+    double value, dr, dx;
+    std::int64_t most_runs;
+  };
+  for (const Expected& e :
+       {Expected{100, 5, 0.655173561985832, 0.11902997740724987, -2.1888905269180383e-05, 416},
+        Expected{57, 3, 0.655065836056897, 0.11249505589120543, 0.002032149315318469, 273}}) {
+    const Tensor r = tensor(2.9, DType::f64), x = tensor(0.3, DType::f64);
+    std::int64_t runs = 0;
+    const auto gradients_of = [&](std::int64_t snapshots) {
+      GradientTape tape;
+      tape.watch(r), tape.watch(x);
+      const Tensor y = fori_loop(0, e.steps,
+                                 [&](std::int64_t, const Tensor& t) {
+                                   ++runs;
+                                   return r * t * (1 - t);
+                                 },
+                                 {x}, {.snapshots = snapshots});
+      CHECK(y.item() == Approx(e.value).epsilon(1e-12));
+      const auto [dr, dx] = tape.gradient(y, r, x);
+      return std::pair(dr.item(), dx.item());
+    };
+    const auto all = gradients_of(0);
+    runs = 0;
+    const auto few = gradients_of(e.snapshots);
+    CHECK(runs == e.most_runs);
+    CHECK(few.second == all.second);   // the same bits; those of r are summed in parts
+    CHECK(few.first == Approx(all.first).epsilon(1e-13));
+    CHECK(all.first == Approx(e.dr).epsilon(1e-6));
+    CHECK(all.second == Approx(e.dx).margin(1e-8).epsilon(1e-4));
+  }
+}
+
+// cases-functions.json: checkpoint-perturbation-spreads and checkpoint-gradient-only-of-capture.
+TEST_CASE("snapshots: derivatives reach variables step by step, and captures alone", "[control][snapshots]") {
+  const Tensor one = tensor(1.0, DType::f64), x = tensor(1.0, DType::f64), y = tensor(1.0, DType::f64);
+  for (const std::int64_t snapshots : {0, 1, 2, 3}) {
+    GradientTape tape;
+    tape.watch(x), tape.watch(y);
+    const auto spread =
+        fori_loop(0, 3,
+                  [](std::int64_t, const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d) {
+                    return std::tuple(a + 1, a + b, b + c, 2 * stop_gradient(d));
+                  },
+                  {x, one, one, one}, {.snapshots = snapshots});
+    const Tensor sum = std::get<1>(spread) + std::get<3>(spread);
+    const auto grows = fori_loop(
+        0, 3, [x](std::int64_t, const Tensor& a, const Tensor& b) { return std::pair(a * x, b + 1); },
+        {one, y}, {.snapshots = snapshots});
+    const Tensor total = grows.first + grows.second;
+    CHECK(sum.item() == 15);
+    CHECK(total.item() == 5);
+    CHECK(tape.gradient(sum, x).item() == 3);
+    GradientTape again;
+    again.watch(x), again.watch(y);
+    const auto both = while_loop([](const Tensor&, const Tensor& b) { return b < 3.5; },
+                                 [x](const Tensor& a, const Tensor& b) { return std::pair(a * x, b + 1); },
+                                 {one, y}, {.snapshots = snapshots});
+    const auto [dx, dy] = again.gradient(both.first + both.second, x, y);
+    CHECK(dx.item() == 3);
+    CHECK(dy.item() == 1);
+  }
+}
+
+TEST_CASE("too few snapshots for a loop are an error that says how many are enough",
+          "[control][snapshots][errors]") {
+  const Tensor x = tensor(1.0);
+  GradientTape tape;
+  tape.watch(x);
+  const auto loop = [&](std::int64_t steps, std::int64_t snapshots) {
+    return fori_loop(0, steps, [](std::int64_t, const Tensor& t) { return t * 1.0; }, {x},
+                     {.snapshots = snapshots});
+  };
+  CHECK(message_of<ArgumentError>([&] { loop(102, 1); }) ==
+        "fori_loop: with snapshots = 1, the gradient of 102 steps would run some of them 101 times; use 2 or "
+        "more");
+  CHECK(message_of<ArgumentError>([&] {
+          while_loop([](const Tensor&) { return true; }, [](const Tensor& t) { return t * 1.0; }, {x},
+                     {.maximum_iterations = 102, .snapshots = 1});
+        }) != "no error");
+  GradientTape deep;   // as deep as gradients nest
+  deep.watch(x);
+  CHECK(deep.gradient(loop(101, 1), x).item() == 1);
+}
+
+TEST_CASE("10,000 steps with ten snapshots keep some dozen states", "[control][memory]") {
+  constexpr std::int64_t kSteps = 10'000, kSnapshots = 10;
   const Tensor x = full({32}, 0.5, DType::f64), rate = full({32}, 0.999, DType::f64),
                xs = full({kSteps}, 1e-3, DType::f64);
-  std::int64_t base = 0, most = 0;
+  std::int64_t base = 0, most = 0, runs = 0;
   const auto look = [&] { most = std::max(most, live_bytes() - base); };
   const auto step = [&](const Tensor& t) {
     look();
+    ++runs;
     return tanh(t * rate);   // the tape keeps the result
   };
   const auto peak = [&](const auto& loop) {
-    base = live_bytes(), most = 0;
+    base = live_bytes(), most = 0, runs = 0;
     {
       GradientTape tape;
       tape.watch(x);
@@ -562,33 +648,34 @@ TEST_CASE("10,000 steps with checkpoints keep about twice the square root of the
     CHECK(live_bytes() == base);
     return (most + x.nbytes() - 1) / x.nbytes();
   };
-  const auto looped = [&](std::int64_t every) {
-    return peak([&, every] {
+  const auto looped = [&](std::int64_t snapshots) {
+    return peak([&, snapshots] {
       return fori_loop(0, kSteps, [&](std::int64_t, const Tensor& t) { return step(t); }, {x},
-                       {.checkpoint_every = every});
+                       {.snapshots = snapshots});
     });
   };
-  const auto tested = [&](std::int64_t every) {
-    return peak([&, every] {
+  const auto tested = [&](std::int64_t snapshots) {
+    return peak([&, snapshots] {
       return while_loop([](const Tensor&) { return true; }, step, {x},
-                        {.maximum_iterations = kSteps, .checkpoint_every = every});
+                        {.maximum_iterations = kSteps, .snapshots = snapshots});
     });
   };
-  const auto scanned = [&](std::int64_t every) {
-    return peak([&, every] {
+  const auto scanned = [&](std::int64_t snapshots) {
+    return peak([&, snapshots] {
       return scan([&](const Tensor& t, const Tensor& u) { return step(t) + u; }, {x}, {xs},
-                  {.checkpoint_every = every});
+                  {.snapshots = snapshots});
     });
   };
   CHECK(looped(0) >= kSteps);
   CHECK(looped(0) <= kSteps + 3);
-  for (const auto& [name, states] : {std::pair("for", looped(kEvery)), std::pair("while", tested(kEvery))}) {
-    CAPTURE(name, states);
-    CHECK(states >= kSteps / kEvery + kEvery - 1);
-    CHECK(states <= kSteps / kEvery + kEvery + 10);
-  }
   CHECK(scanned(0) >= kSteps);
-  CHECK(scanned(kEvery) <= kSteps / kEvery + kEvery + 10);
+  constexpr std::int64_t kRuns = 7 * kSteps - 12376 + kSteps;   // r l - C(n + r, r - 1) with r = 7, and l
+  CHECK(looped(kSnapshots) <= kSnapshots + 12);
+  CHECK(runs == kRuns);
+  CHECK(scanned(kSnapshots) <= kSnapshots + 40);
+  CHECK(runs == kRuns);
+  CHECK(tested(kSnapshots) <= kSnapshots + 12);
+  CHECK(runs <= 5 * kRuns / 4);
 }
 
 TEST_CASE("higher derivatives through a branch are zeros where it is linear, or ignores an operand",
