@@ -17,13 +17,17 @@ namespace tapedeck {
 class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
-  /// A compiled function cannot read a tensor: it throws TraceError, which names the reader.
   Condition(const Tensor& value, std::string_view reader = "cond");
-  /// Whether the condition is true.
-  explicit operator bool() const { return value_; }
+  /// Whether the condition is true. Throws TraceError, which names the reader, if a function is compiled that
+  /// computes it: cond and the like then record what depends on it.
+  explicit operator bool() const;
+  /// The tensor, if a function is compiled that computes it; else undefined.
+  const Tensor& computed() const { return tensor_; }
 
  private:
-  bool value_;
+  bool value_ = false;
+  Tensor tensor_;
+  std::string_view reader_;
 };
 
 /// The index of a branch: a number, or a tensor of integers with one element. Throws DTypeError or ShapeError
@@ -36,9 +40,12 @@ class TAPEDECK_EXPORT BranchIndex {
   std::size_t among(std::size_t n) const {
     return value_ >= 0 && value_ < static_cast<std::int64_t>(n) ? static_cast<std::size_t>(value_) : n - 1;
   }
+  /// The tensor, if a function is compiled that computes it; else undefined.
+  const Tensor& computed() const { return tensor_; }
 
  private:
-  std::int64_t value_;
+  std::int64_t value_ = 0;
+  Tensor tensor_;
 };
 
 /// Options of cond.
@@ -79,6 +86,10 @@ namespace detail {
 
 TAPEDECK_EXPORT std::vector<Tensor> branch(std::string_view name, std::span<const Tensor> operands,
                                            const Function& f, std::span<const Spec> outputs);
+TAPEDECK_EXPORT std::vector<Tensor> recorded_branch(std::string_view name, const Tensor& index,
+                                                    std::span<const Tensor> operands,
+                                                    std::span<const Function> branches,
+                                                    std::span<const Spec> outputs);
 TAPEDECK_EXPORT std::vector<Tensor> while_loop(std::function<bool(std::span<const Tensor>)> condition,
                                                Function body, std::vector<Tensor> vars,
                                                const WhileOptions& options);
@@ -99,6 +110,21 @@ template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const
   return *std::move(result);
 }
 
+// Calls one of several functions, which returns an R.
+template <class R> R run_recorded(std::string_view name, const Tensor& index,
+                                  std::span<const Tensor> operands,
+                                  const std::vector<std::function<R(std::span<const Tensor>)>>& branches,
+                                  std::span<const Spec> outputs = {}) {
+  const auto result = std::make_shared<std::optional<R>>();   // tapes keep the functions
+  std::vector<Function> functions;
+  for (const auto& f : branches)
+    functions.push_back([result, f](std::span<const Tensor> x) { return tensors_of(result->emplace(f(x))); });
+  std::vector<Tensor> tensors = recorded_branch(name, index, operands, functions, outputs);
+  R own = **result;
+  replace_tensors(own, tensors);
+  return own;
+}
+
 }   // namespace detail
 
 /// Returns then(operands…) if the condition is true, else otherwise(operands…); only that branch runs. Both
@@ -109,6 +135,13 @@ template <class T, class F> auto cond(const Condition& condition, const std::vec
   if constexpr (detail::is_tensor_function<T>() && detail::is_tensor_function<F>()) {
     static_assert(std::same_as<detail::ResultOf<T>, detail::ResultOf<F>>,
                   "both branches of cond must return the same type");
+    using R = detail::ResultOf<T>;
+    if (condition.computed().defined())
+      return detail::run_recorded<R>(
+          "cond", condition.computed(), operands,
+          {[then](std::span<const Tensor> x) mutable { return R(detail::call("cond", then, x)); },
+           [otherwise](std::span<const Tensor> x) mutable { return R(detail::call("cond", otherwise, x)); }},
+          options.outputs);
     return condition ? detail::run_branch("cond", operands, then, options.outputs)
                      : detail::run_branch("cond", operands, otherwise, options.outputs);
   }
@@ -120,6 +153,14 @@ template <class F> auto switch_case(const BranchIndex& index, const std::vector<
                                     const std::vector<F>& branches) {
   if constexpr (detail::is_tensor_function<F>()) {
     if (branches.empty()) throw ArgumentError("switch_case: no branches");
+    using R = detail::ResultOf<F>;
+    if (index.computed().defined()) {
+      std::vector<std::function<R(std::span<const Tensor>)>> all;
+      for (const F& f : branches)
+        all.push_back(
+            [f](std::span<const Tensor> x) mutable { return R(detail::call("switch_case", f, x)); });
+      return detail::run_recorded<R>("switch_case", index.computed(), operands, all);
+    }
     F f = branches[index.among(branches.size())];
     return detail::run_branch("switch_case", operands, f);
   }

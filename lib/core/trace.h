@@ -58,10 +58,10 @@ class Trace {
   virtual void on_host_tensor(const Tensor& y) = 0;
   virtual void on_host_read(const Tensor& x, std::string_view reader = {}) = 0;
 
-  /// A variable was created; its value is read as this tensor; it has a new value.
+  /// A variable was created; its value is read as this tensor; it has a new value instead of `before`.
   virtual void on_variable(detail::VariableCell& cell) = 0;
   virtual void on_read(detail::VariableCell& cell, const Tensor& value) = 0;
-  virtual void on_assign(detail::VariableCell& cell) = 0;
+  virtual void on_assign(detail::VariableCell& cell, const Tensor& before) = 0;
   /// Runs an action, during which nothing is recorded. In a replay its tensors are valid only during the
   /// call. It may read and change variables.
   virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
@@ -82,6 +82,14 @@ class Trace {
   virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
   /// A number of the key from that source is read on the host; may throw.
   virtual void on_key_read(std::uint64_t source) = 0;
+
+  /// Whether the numbers of x may differ between replays.
+  virtual bool is_computed(const Tensor& x) = 0;
+  /// Records functions of `operands`, of which `index`, a bool or an integer with one element, selects one in
+  /// each replay: true or 0 the first, an index out of range the last. Returns the results of that one.
+  using Branch = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+  virtual std::vector<Tensor> branch(std::string_view name, const Tensor& index,
+                                     std::span<const Tensor> operands, std::span<const Branch> branches) = 0;
 };
 
 /// Returns y, which was made from numbers on the host, after reporting it to this thread's recording, which

@@ -51,8 +51,8 @@ const Variable& combine(const Variable& v, std::string_view what, const Operand&
   const RecordingScope unrecorded(nullptr);
   Tensor value = detail::updated(cell.value, by, op);
   detail::check_value(cell, what, value);
-  cell.value = std::move(value);
-  if (thread_state.trace) thread_state.trace->on_assign(cell);
+  std::swap(cell.value, value);
+  if (thread_state.trace) thread_state.trace->on_assign(cell, value);
   return v;
 }
 
@@ -60,8 +60,8 @@ void replace(detail::VariableCell& cell, std::string_view what, const Tensor& va
   detail::check_value(cell, what, value);
   detail::check_not_shared(cell, what);
   detail::note_access(cell);
-  cell.value = share(value);
-  if (thread_state.trace) thread_state.trace->on_assign(cell);
+  const Tensor before = std::exchange(cell.value, share(value));
+  if (thread_state.trace) thread_state.trace->on_assign(cell, before);
 }
 
 }   // namespace

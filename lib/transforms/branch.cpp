@@ -10,6 +10,7 @@
 #include "core/format.h"
 #include "core/host_view.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/piecewise_constant.h"
 #include "op/recorder.h"
 #include "op/stacked_shapes.h"
@@ -134,31 +135,53 @@ std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& 
   return results;
 }
 
+namespace {
+// Throws unless y has the declared specs, if any are declared.
+void check_outputs(std::string_view name, std::span<const Tensor> y, std::span<const Spec> outputs) {
+  if (outputs.empty()) return;
+  if (y.size() != outputs.size()) detail::throw_results(name, y.size(), outputs.size());
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    if (!y[k].defined())
+      throw_error<ArgumentError>("{}: output {} is undefined, {} was declared", name, k, outputs[k]);
+    if (y[k].spec() != outputs[k])
+      throw_changed(y[k].spec(), outputs[k],
+                    fmt::format("{}: output {} is {}, {} was declared", name, k, y[k].spec(), outputs[k]));
+  }
+}
+}   // namespace
+
 std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor> operands, const Function& f,
                                    std::span<const Spec> outputs) {
   return connected(operands, [&](std::span<const Tensor> x) {
     std::vector<Tensor> y = f(x);
-    if (outputs.empty()) return y;
-    if (y.size() != outputs.size()) throw_results(name, y.size(), outputs.size());
-    for (std::size_t k = 0; k < y.size(); ++k) {
-      if (!y[k].defined())
-        throw_error<ArgumentError>("{}: output {} is undefined, {} was declared", name, k, outputs[k]);
-      if (y[k].spec() != outputs[k])
-        throw_changed(y[k].spec(), outputs[k],
-                      fmt::format("{}: output {} is {}, {} was declared", name, k, y[k].spec(), outputs[k]));
-    }
+    check_outputs(name, y, outputs);
     return y;
   });
 }
 
-Condition::Condition(const Tensor& value, std::string_view reader) {
+std::vector<Tensor> detail::recorded_branch(std::string_view name, const Tensor& index,
+                                            std::span<const Tensor> operands,
+                                            std::span<const Function> branches,
+                                            std::span<const Spec> outputs) {
+  std::vector<Tensor> y = thread_state.trace->branch(name, index, operands, branches);
+  check_outputs(name, y, outputs);
+  return y;
+}
+
+Condition::Condition(const Tensor& value, std::string_view reader) : reader_(reader) {
   if (!value.defined()) throw ArgumentError("condition: the tensor is undefined");
   if (value.dtype() != DType::boolean)
     throw_error<DTypeError>("condition: the tensor is {}; use bool, such as the result of a comparison",
                             value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("condition: the tensor is {}; use one element, as by all or any", value.spec());
-  value_ = read_one<std::uint8_t>(value, reader) != 0;
+  if (thread_state.trace && thread_state.trace->is_computed(value))
+    tensor_ = value;
+  else
+    value_ = read_one<std::uint8_t>(value, reader) != 0;
+}
+Condition::operator bool() const {
+  return tensor_.defined() ? read_one<std::uint8_t>(tensor_, reader_) != 0 : value_;
 }
 
 BranchIndex::BranchIndex(const Tensor& value) {
@@ -167,7 +190,10 @@ BranchIndex::BranchIndex(const Tensor& value) {
     throw_error<DTypeError>("switch_case: the index is {}; use an integer dtype, as by astype", value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("switch_case: the index is {}; use one number", value.spec());
-  value_ = read_one<std::int64_t>(value, "switch_case");
+  if (thread_state.trace && thread_state.trace->is_computed(value))
+    tensor_ = value;
+  else
+    value_ = read_one<std::int64_t>(value, "switch_case");
 }
 
 void detail::throw_empty(std::string_view caller) {

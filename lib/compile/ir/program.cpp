@@ -56,7 +56,17 @@ std::pair<Program, IdVector<NodeId, Node>> Program::take_apart() && {
   return {std::move(*this), std::move(nodes)};
 }
 
+void Program::make_argument(ValueId v) {
+  if (values_[v].from != Value::From::nothing)
+    throw_error<InternalError>("compile: value {} is defined already", v.index());
+  values_[v].from = Value::From::argument;
+  values_[v].argument = arguments_.size();
+  arguments_.push_back(v);
+}
+
 void Program::back_to(const Mark& m) {
+  while (!arguments_.empty() && arguments_.back().index() >= m.values)
+    arguments_.pop_back();
   nodes_.resize(m.nodes);
   values_.resize(m.values);
 }

@@ -27,6 +27,8 @@ class Program {
   /// Adds an argument that is the same tensor as this value.
   void repeat_argument(ValueId v) { arguments_.push_back(v); }
   ValueId add_constant(const Tensor& x);
+  /// Makes a value that no node defines any more an argument.
+  void make_argument(ValueId v);
   KeyId add_key(DerivedKey key) { return keys_.push_back(key); }
   /// Adds a value that a node will define later.
   ValueId promise(const Spec& spec) { return values_.push_back({.spec = spec}); }

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstring>
 
+#include "core/bytes.h"
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/recorder.h"
@@ -34,6 +36,16 @@ std::uint64_t next_tensor_id() {
   return shape_only(Spec{DType::f32, {}}).id();
 }
 
+void clear(Tensor& t) { std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes())); }
+// Makes the outputs of a call zeros of the specs that it infers.
+void clear_all(const Call& c, std::span<Tensor> y) {
+  const std::vector<Spec> specs = c.op.infer.many ? c.op.infer.many(c) : std::vector<Spec>{c.op.infer.one(c)};
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    y[k] = allocate(specs[k]);
+    clear(y[k]);
+  }
+}
+
 // Sources of keys are unique across recordings, so that a key that outlives its recording is not mistaken for
 // one of another.
 std::uint64_t next_source() {
@@ -44,10 +56,28 @@ std::uint64_t next_source() {
 }   // namespace
 
 Tracer::Tracer(std::string name, Allowed allowed)
-    : name_(std::move(name)), allowed_(allowed), first_id_(next_tensor_id()) {
+    : name_(std::move(name)), allowed_(allowed), presence_(std::in_place), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
-Tracer::~Tracer() { thread_state.trace = nullptr; }
+Tracer::Tracer(Tracer& outer) : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
+  outer_ = &outer;
+}
+Tracer::~Tracer() { end(); }
+
+// Gives the thread back to the outer recording, if there is one.
+void Tracer::end() {
+  if (!presence_) return;
+  for (std::size_t k = before_.size(); k-- > 0;)
+    before_[k].first->value = before_[k].second;
+  presence_.reset();
+  thread_state.trace = outer_;
+}
+
+Program Tracer::leave() {
+  end();
+  if (!refused_.empty()) throw TraceError(refused_);
+  return std::move(program_);
+}
 
 std::uint32_t& Tracer::place_of(std::uint64_t id) {
   const std::size_t most = 64 * (accesses_.size() + 1024);   // ids far beyond that leave gaps
@@ -132,8 +162,18 @@ Access Tracer::add_constant(const Tensor& x) {
   return a;
 }
 
+// Of an inner recording: makes a tensor that is computed in the outer recording an argument.
+std::optional<Access> Tracer::capture(const Tensor& x, std::string_view reader) {
+  if (!outer_ || is_recorded(x) || outer_->is_constant(outer_->access_to(x, reader))) return {};
+  const Access a = program_.all_of(program_.add_argument(x.spec()));
+  name(x, a);
+  captures_.push_back({x, nullptr});
+  return a;
+}
+
 Access Tracer::access_to(const Tensor& x, std::string_view reader) {
   if (const Access* known = use(x)) return *known;
+  if (const auto captured = capture(x, reader)) return *captured;
   const bool is_unknown = is_recorded(x) && !host_.contains(x.id());
   if (is_unknown && attempt_)
     attempt_->given_up = true;
@@ -167,6 +207,9 @@ std::string Tracer::place() const {
 // The id of a key that is an argument or split from one; none for any other key.
 KeyId Tracer::key_of(const random::Key& key) {
   const auto at = keys_.find(random::KeyAccess::source(key));
+  if (at == keys_.end() && outer_ && outer_->key_of(key))
+    refuse(fmt::format("{}: a branch or a loop draws with a key of the function; draw outside{}", name_,
+                       place()));
   if (at == keys_.end()) return {};
   for (Attempt* a = attempt_; a && at->second.index() < a->keys; a = a->around)
     a->used_keys.push_back(at->second);
@@ -216,7 +259,7 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
       require_own_key(random::KeyAccess::source(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data))));
     return kernel(c, y);
   }
-  if (thread_state.observer != &presence_)
+  if ((!presence_ || thread_state.observer != &*presence_))
     refuse(
         fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, created inside the function, "
                     "would not see its replays; create it outside, around the calls{}",
@@ -273,12 +316,15 @@ void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
 
 void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
-  {
+  map_ = nullptr;
+  if (outer_ && !c.op.forward.loops) {
+    for (Tensor& t : y)
+      clear(t);
+  } else {
     const Restored blind(blind_, true);
     const Restored call(call_, &c);
     const Restored result(result_, static_cast<const Tensor*>(y.data()));
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
-    map_ = nullptr;
     kernel(c, y);
   }
   node.map = map_;
@@ -293,14 +339,20 @@ bool Tracer::attempt(const std::function<void()>& f) {
   const Program::Mark before = program_.mark();
   const std::size_t named = named_.size();
   if (!attempt_) read_.clear();
-  Attempt attempt{
-      .around = attempt_, .accesses = accesses_.size(), .keys = program_.keys().size(), .used = read_.size()};
+  Attempt attempt{.around = attempt_,
+                  .accesses = accesses_.size(),
+                  .keys = program_.keys().size(),
+                  .used = read_.size(),
+                  .captures = captures_.size()};
   try {
     const Restored inner(attempt_, &attempt);
     f();
   } catch (...) {
-    on_throw("a derivative or composite op");
-    throw;
+    // An inner recording has read zeros on the host, for which a kernel may fail.
+    if (!outer_ || !attempt.given_up) {
+      on_throw("a derivative or composite op");
+      throw;
+    }
   }
   if (!attempt.given_up) {
     if (!attempt_) named_.clear();
@@ -313,6 +365,7 @@ bool Tracer::attempt(const std::function<void()>& f) {
     place_of(id) = place;
   }
   program_.back_to(before);
+  captures_.resize(attempt.captures);
   if (attempt.stores) stores_ = std::move(*attempt.stores);
   if (attempt.values) values_ = std::move(*attempt.values);
   used_ = used_by(attempt);
@@ -380,6 +433,7 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
           fmt::format("{}: the kernel of {} reads numbers on the host, and reads or changes variables, which "
                       "a replay would do at another time; pass their values as inputs{}",
                       name_, c.op.name, place()));
+    if (outer_) clear_all(c, y);
   }
   add_op(std::move(node), y);
 }
@@ -531,6 +585,8 @@ void Tracer::on_key_read(std::uint64_t source) {
 
 void Tracer::on_variable(detail::VariableCell& cell) {
   if (blind_) return;
+  if (outer_)
+    refuse(fmt::format("{}: a branch or a loop creates a variable; create it outside{}", name_, place()));
   made_variables_ = true;
   set_place(cell.value.id(), 0);
 }
@@ -564,6 +620,12 @@ void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
   const auto known = values_.find(&cell);
   if (known != values_.end() && known->second.id == cell.value.id()) return name(value, known->second.value);
   change_variables();
+  if (outer_) {
+    const Access a = program_.all_of(program_.add_argument(value.spec()));
+    captures_.push_back({{}, cell.shared_from_this()});
+    values_[&cell] = {cell.value.id(), a};
+    return name(value, a);
+  }
   ReadNode node{.cell = cell.shared_from_this(), .out = program_.promise(value.spec())};
   const Access a = program_.all_of(node.out);
   program_.define(std::move(node));
@@ -571,8 +633,9 @@ void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
   name(value, a);
 }
 
-void Tracer::on_assign(detail::VariableCell& cell) {
+void Tracer::on_assign(detail::VariableCell& cell, const Tensor& before) {
   note_variable(cell);
+  if (outer_) before_.emplace_back(cell.shared_from_this(), before);
   if (is_silent()) return;
   const Access a = access_to(cell.value, "a variable");
   change_variables();
@@ -595,6 +658,11 @@ void Tracer::act_on_variables() {
 
 std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   const bool is_recorded = !is_silent();
+  if (is_recorded && outer_)
+    refuse(
+        fmt::format("{}: a step of an optimizer or the like is in a branch or a loop, which would take it "
+                    "while the function is recorded; take it outside{}",
+                    name_, place()));
   if (is_recorded && !allowed_.actions)
     refuse(
         fmt::format("{}: check runs the function and a replay in the same call, and an optimizer or the like "
@@ -625,6 +693,12 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   return y;
 }
 
+bool Tracer::is_computed(const Tensor& x) {
+  if (is_silent()) return false;
+  if (const Access* a = find(x)) return !is_constant(*a);
+  return outer_ && !is_recorded(x) && outer_->is_computed(x);
+}
+
 random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const random::Key& part) {
   if (blind_) return part;
   const KeyId of = key_of(key);
@@ -648,7 +722,7 @@ Program Tracer::finish(std::span<const Tensor> outputs) {
   }
   flush_stores();
   program_.forget_constants();
-  thread_state.trace = nullptr;
+  end();
   return std::move(program_);
 }
 

@@ -23,7 +23,27 @@ class Tracer final : public Trace {
   };
   /// Starts recording on this thread. Precondition: no recording is active there.
   Tracer(std::string name, Allowed allowed);
+  /// Starts a recording inside of another one, of a function that a node of that one calls. Kernels that
+  /// could fail for other numbers do not run: the results of ops are zeros. Tensors and variables that the
+  /// function captures become further arguments.
+  explicit Tracer(Tracer& outer);
   ~Tracer() override;
+
+  /// An argument that was found while an inner function was recorded: a tensor, or the value of a variable.
+  struct Capture {
+    Tensor tensor;
+    std::shared_ptr<detail::VariableCell> cell;   // null for a tensor
+  };
+  const std::vector<Capture>& captures() const { return captures_; }
+  /// The access that a result of an inner function is.
+  Access result(const Tensor& y) { return access_to(y, "the result"); }
+  /// The variables that an inner function has assigned, and their new values.
+  const std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>>& stores() const {
+    return stores_;
+  }
+  /// Ends an inner recording: the outer one continues, and variables have their values again. The program is
+  /// complete but for its outputs.
+  Program leave();
 
   /// Adds the arguments, before the function runs. add_key returns the key to pass to the function, which
   /// carries its source.
@@ -48,7 +68,10 @@ class Tracer final : public Trace {
   void on_host_read(const Tensor& x, std::string_view reader) override;
   void on_variable(detail::VariableCell& cell) override;
   void on_read(detail::VariableCell& cell, const Tensor& value) override;
-  void on_assign(detail::VariableCell& cell) override;
+  void on_assign(detail::VariableCell& cell, const Tensor& before) override;
+  bool is_computed(const Tensor& x) override;
+  std::vector<Tensor> branch(std::string_view name, const Tensor& index, std::span<const Tensor> operands,
+                             std::span<const Branch> branches) override;
   std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
   bool attempt(const std::function<void()>& f) override;
   void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
@@ -75,6 +98,7 @@ class Tracer final : public Trace {
     Attempt* around;
     std::size_t accesses, keys;   // the number of these before the attempt
     std::size_t used;             // the size of read_ before the attempt
+    std::size_t captures;         // the number of these before the attempt
     bool given_up = false;
     std::vector<KeyId> used_keys = {};
     bool used_variables = false;
@@ -88,6 +112,8 @@ class Tracer final : public Trace {
   std::vector<Access> used_by(const Attempt& a) const;
   std::uint32_t place_of_known(const Tensor& x) const;
   Access access_to(const Tensor& x, std::string_view reader);
+  std::optional<Access> capture(const Tensor& x, std::string_view reader);
+  void end();
   void require_no_capture(const Tensor& x, std::string_view reader);
   Access add_constant(const Tensor& x);
   void name(const Tensor& y, const Access& a, std::uint32_t base = 0);
@@ -119,7 +145,11 @@ class Tracer final : public Trace {
   std::string name_;
   Allowed allowed_;
   Program program_;
-  Observer presence_;        // so that dispatch notices the trace
+  std::optional<Observer> presence_;   // so that dispatch notices the trace
+  Tracer* outer_ = nullptr;            // of an inner recording
+  std::vector<Capture> captures_;
+  /// Of an inner recording: the variables that were assigned, in order, and their values before.
+  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Tensor>> before_;
   std::uint64_t first_id_;   // the first id of tensors created during the recording
   /// The accesses that tensors are, by id. Ids of the recording are dense, and index a vector; others are in
   /// a map.

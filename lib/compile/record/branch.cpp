@@ -1,0 +1,585 @@
+// Branches of recorded functions. In: functions of tensors, and the index of one of them, which a replay
+// computes. Out: the results of that function, recorded as one op whose attributes hold a program for each
+// function.
+//
+// Every function is recorded by itself, in an inner recording (Tracer). What it captures becomes an operand
+// of the op; the value that it gives a variable is a result of the op, which is then assigned. The derivative
+// of a function is a function of its operands and of the cotangents, recorded like any other. It is then cut
+// in two: the nodes that do not depend on the cotangents belong to the function itself, which returns what
+// the others read as additional results. So nothing is computed twice, and nothing is kept that no gradient
+// reads.
+#include <algorithm>
+#include <map>
+
+#include "compile/plan/plan.h"
+#include "compile/record/tracer.h"
+#include "compile/replay/workspace.h"
+#include "core/bytes.h"
+#include "core/format.h"
+#include "core/host_view.h"
+#include "core/storage.h"
+#include "kernels/layout/copy.h"
+#include "op/recorder.h"
+#include "tape/variable.h"
+#include "tapedeck/control.h"
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/ops/array.h"
+#include "tapedeck/record_operation.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Function = Trace::Branch;
+constexpr int kNone = -1;
+
+// A program that an op calls. Its arguments are some operands of the op.
+struct Callee {
+  explicit Callee(Program p) : plan(std::move(p)) {
+    if (plan.fault) throw_error<InternalError>("compile: the program of a branch is wrong: {}", *plan.fault);
+  }
+
+  Plan plan;
+  std::vector<int> operands = {};   // by argument: the index of the operand, or kNone if it is not read
+  mutable Workspaces workspaces = {};
+};
+
+struct Side {
+  std::shared_ptr<const Callee> callee;
+  /// By result of the op: the index of the output of the program; kNone if this side has no such result; -2 -
+  /// i for operand i.
+  std::vector<int> results;
+};
+struct BranchAttrs {
+  std::shared_ptr<const std::vector<Side>> sides;
+  std::shared_ptr<const std::vector<Spec>> results;
+};
+
+std::size_t selected(const Tensor& index, std::size_t sides) {
+  if (index.dtype() == DType::boolean) return *elements<std::uint8_t>(index) ? 0 : 1;
+  return BranchIndex(index).among(sides);
+}
+
+void run_branch(const Call& c, std::span<Tensor> y) {
+  const auto& sides = *c.attrs<BranchAttrs>().sides;
+  // The index is an operand, and its numbers are those of this call.
+  Trace* const trace = std::exchange(thread_state.trace, nullptr);
+  struct Back {
+    Trace* trace;
+    ~Back() { thread_state.trace = trace; }
+  } back{trace};
+  const Side& side = sides[selected(c.x[0], sides.size())];
+  Tensors x, out;
+  for (const int i : side.callee->operands)
+    x.push_back(i == kNone ? Tensor() : c.x[1 + i]);
+  {
+    const BorrowedWorkspace workspace(side.callee->workspaces);
+    workspace->replay(0, side.callee->plan).run(x, {}, out);
+  }
+  for (std::size_t k = 0; k < y.size(); ++k)
+    if (const int from = side.results[k]; from != kNone)
+      copy_elements(from >= 0 ? out[static_cast<std::size_t>(from)] : c.x[1 + (-2 - from)], y[k]);
+}
+
+constexpr Op kBranch = {
+    .name = "branch",
+    .doc = "The results of one of several programs.",
+    .args = {"index", "operand"},
+    .infer = [](const Call& c) { return *c.attrs<BranchAttrs>().results; },
+    .forward = {run_branch, Outputs::fresh, KernelDtypes::all},
+    .rule = Rule::none(),
+};
+
+// An inner recording of a function.
+struct Recorded {
+  Program program;
+  std::vector<Access> results;   // of the function, without undefined ones
+  std::vector<bool> defined;     // by result
+  std::vector<Tracer::Capture> captures;
+  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
+  std::size_t arguments;   // the number of arguments that are not captures
+};
+
+Tensor zeros_of(const Spec& spec) {
+  Tensor t = allocate(spec);
+  std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes()));
+  return t;
+}
+
+Recorded record(Tracer& outer, std::span<const Spec> arguments, const Function& f) {
+  const RecordingScope unrecorded(nullptr);
+  Tensors x;
+  for (const Spec& spec : arguments)
+    x.push_back(zeros_of(spec));
+  Tracer inner(outer);
+  for (const Tensor& t : x)
+    inner.add_argument(t);
+  Recorded r{
+      .program = {}, .results = {}, .defined = {}, .captures = {}, .stores = {}, .arguments = x.size()};
+  for (const Tensor& y : f(x)) {
+    r.defined.push_back(y.defined());
+    if (y.defined()) r.results.push_back(inner.result(y));
+  }
+  r.stores = inner.stores();
+  r.program = inner.leave();
+  r.captures = inner.captures();
+  return r;
+}
+
+// The operands of the op, without the index, each once.
+class Operands {
+ public:
+  int of(const Tensor& x) {
+    const auto [at, is_new] = places_.try_emplace(x.id(), static_cast<int>(list_.size()));
+    if (is_new) list_.push_back(x);
+    return at->second;
+  }
+  int of(const Tracer::Capture& c) { return c.cell ? of(value_of(c.cell)) : of(c.tensor); }
+  /// The value of a variable, read once, as recorders and the outer recording see it.
+  const Tensor& value_of(const std::shared_ptr<detail::VariableCell>& cell) {
+    Tensor& value = values_[cell.get()];
+    if (!value.defined()) value = Variable(cell).value(), cells_.push_back(cell);
+    return value;
+  }
+  /// The variables read, in order.
+  const std::vector<std::shared_ptr<detail::VariableCell>>& cells() const { return cells_; }
+  const Tensors& list() const { return list_; }
+
+ private:
+  Tensors list_;
+  std::map<std::uint64_t, int> places_;
+  std::map<const detail::VariableCell*, Tensor> values_;
+  std::vector<std::shared_ptr<detail::VariableCell>> cells_;
+};
+
+// Sets which operands are the arguments of the program: `given`, then its captures.
+void set_operands(Callee& callee, std::span<const int> given, std::span<const Tracer::Capture> captures,
+                  Operands& operands) {
+  callee.operands.assign(given.begin(), given.end());
+  for (const Tracer::Capture& c : captures)
+    callee.operands.push_back(operands.of(c));
+}
+
+Tensors run_op(const Tensor& index, const Tensors& operands, std::vector<Side> sides,
+               std::vector<Spec> specs) {
+  if (specs.empty()) return {};
+  Tensors x = {index};
+  x.insert(x.end(), operands.begin(), operands.end());
+  const RecordingScope unrecorded(nullptr);
+  return kBranch.run(x, BranchAttrs{std::make_shared<const std::vector<Side>>(std::move(sides)),
+                                    std::make_shared<const std::vector<Spec>>(std::move(specs))});
+}
+
+// The nodes of a program that depend on some of its arguments, and the others.
+struct Parts {
+  Program first;               // its outputs are to be added
+  std::vector<ValueId> kept;   // values of the first part that the second one reads
+  Program second;
+};
+Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second) {
+  IdVector<ValueId, bool> later(p.values().size()), is_kept(p.values().size());
+  for (const ValueId v : from)
+    later[v] = true;
+  IdVector<NodeId, bool> in_second(p.size());
+  for (const NodeId n : ids_of(p.nodes())) {
+    for_each_operand(p[n], [&](const Access& a) {
+      if (later[a.of]) in_second[n] = true;
+    });
+    if (in_second[n]) for_each_result(p[n], [&](ValueId v) { later[v] = true; });
+  }
+  Parts parts;
+  const auto keep = [&](const Access& a) {
+    if (a.reads() && !later[a.of] && p[a.of].from == Value::From::node && !is_kept[a.of])
+      is_kept[a.of] = true, parts.kept.push_back(a.of);
+  };
+  for (const NodeId n : ids_of(p.nodes()))
+    if (in_second[n]) for_each_operand(p[n], keep);
+  for (const Access& a : results_of_second)
+    keep(a);
+  const auto part = [&](bool second) {
+    auto [program, nodes] = Program(p).take_apart();
+    if (second)
+      for (const ValueId v : parts.kept)
+        program.make_argument(v);
+    for (const NodeId n : ids_of(nodes))
+      if (in_second[n] == second) program.define(std::move(nodes[n]));
+    return std::move(program);
+  };
+  parts.first = part(false), parts.second = part(true);
+  return parts;
+}
+
+[[noreturn]] void throw_different(std::string_view name, const std::string& text, bool dtypes) {
+  if (dtypes) throw DTypeError(fmt::format("{}: {}", name, text));
+  throw ShapeError(fmt::format("{}: {}", name, text));
+}
+
+// The specs of the results, which all branches share.
+std::vector<Spec> specs_of(std::string_view name, std::span<const Recorded> sides) {
+  std::vector<Spec> specs;
+  for (const Access& a : sides[0].results)
+    specs.push_back(a.spec);
+  for (const Recorded& r : sides.subspan(1)) {
+    if (r.defined.size() != sides[0].defined.size())
+      detail::throw_results(name, r.defined.size(), sides[0].defined.size());
+    for (std::size_t k = 0; k < r.defined.size(); ++k)
+      if (r.defined[k] != sides[0].defined[k])
+        throw_error<ArgumentError>("{}: output {} is undefined in one branch only", name, k);
+    for (std::size_t k = 0; k < specs.size(); ++k)
+      if (r.results[k].spec != specs[k])
+        throw_different(
+            name,
+            fmt::format("output {} is {} in one branch and {} in another", k, specs[k], r.results[k].spec),
+            r.results[k].spec.dtype != specs[k].dtype);
+  }
+  return specs;
+}
+
+// The functions of one branch point, with what is needed for their derivatives.
+struct Choice {
+  std::string name;
+  std::vector<Function> functions;
+  Tensor index;
+  Tensors x;                              // the operands that are arguments of the functions
+  std::vector<std::size_t> wanted = {};   // those of them that recorders follow
+  Tensors captured = {};                  // tensors that recorders follow
+  std::vector<Variable> variables = {};   // whose values recorders follow
+  std::vector<bool> trainable = {};       // by defined result: whether it has a cotangent
+
+  std::size_t sources() const { return wanted.size() + captured.size() + variables.size(); }
+
+  // f(x...) and its gradients, as a function of x... and the cotangents of its trainable results.
+  Tensors with_gradients(const Function& f, std::span<const Tensor> in) const {
+    GradientTape tape({.watch_accessed_variables = false});
+    std::vector<Source> list;
+    for (const std::size_t i : wanted)
+      list.emplace_back(in[i]);
+    list.insert(list.end(), captured.begin(), captured.end());
+    list.insert(list.end(), variables.begin(), variables.end());
+    for (const Source& s : list)
+      s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
+    Tensors y = f(in.first(x.size())), targets;
+    GradientOptions options{.unconnected = UnconnectedGradients::zero};
+    std::size_t next = x.size();
+    for (const Tensor& t : y)
+      if (t.defined() && is_trainable(t.dtype()))
+        targets.push_back(t), options.output_gradients.push_back(in[next++]);
+    for (Gradient& g : tape.gradient(Targets(targets), Sources(list), options))
+      y.push_back(std::move(g).dense());
+    return y;
+  }
+  // The gradients alone.
+  Function gradient_of(const Function& f) const {
+    return [*this, f](std::span<const Tensor> in) {
+      Tensors all = with_gradients(f, in);
+      return Tensors(all.end() - static_cast<std::ptrdiff_t>(sources()), all.end());
+    };
+  }
+  // The tangents of the results, as a function of x... and the tangents of the sources in `given`.
+  Function tangent_of(const Function& f, std::vector<std::size_t> given) const {
+    return [*this, f, given = std::move(given)](std::span<const Tensor> in) {
+      std::vector<Source> primals;
+      Tensors tangents;
+      std::size_t next = x.size();
+      for (const std::size_t s : given) {
+        if (s < wanted.size())
+          primals.emplace_back(in[wanted[s]]);
+        else if (s < wanted.size() + captured.size())
+          primals.emplace_back(captured[s - wanted.size()]);
+        else
+          primals.emplace_back(variables[s - wanted.size() - captured.size()]);
+        tangents.push_back(in[next++]);
+      }
+      const ForwardAccumulator forward(Sources(primals), tangents);
+      Tensors result;
+      for (const Tensor& t : f(in.first(x.size())))
+        if (t.defined() && is_trainable(t.dtype()))
+          result.push_back(forward.jvp(t, UnconnectedGradients::zero).dense());
+      return result;
+    };
+  }
+};
+
+// Calls one of the functions, in a recording or not.
+Tensors choose(const Choice& c, std::span<const Tensor> x, std::span<const Function> functions) {
+  if (thread_state.trace) return thread_state.trace->branch(c.name, c.index, x, functions);
+  return functions[selected(c.index, functions.size())](x);
+}
+
+std::vector<int> places_of(std::span<const Tensor> x, Operands& operands) {
+  std::vector<int> places;
+  for (const Tensor& t : x)
+    places.push_back(operands.of(t));
+  return places;
+}
+
+// The backward pass of a branch point: its programs, and the tensors that they read but for the cotangents.
+struct Backward {
+  std::vector<Side> sides;
+  std::vector<Spec> specs;
+  Tensors read;   // the operands of the op, of which the last ones, the cotangents, are missing
+};
+
+// A branch point while it is recorded.
+class BranchPoint {
+ public:
+  BranchPoint(Tracer& outer, std::string_view name, const Tensor& index, std::span<const Tensor> operands,
+              std::span<const Function> functions)
+      : outer_(outer),
+        c_{.name = std::string(name),
+           .functions = {functions.begin(), functions.end()},
+           .index = index,
+           .x = {operands.begin(), operands.end()}} {
+    for (const Tensor& t : c_.x)
+      specs_x_.push_back(t.spec());
+    for (const Function& f : functions)
+      sides_.push_back(record(outer, specs_x_, f));
+    specs_ = specs_of(name, sides_);
+    for (const Spec& s : specs_)
+      c_.trainable.push_back(is_trainable(s.dtype));
+    given_ = places_of(c_.x, operands_);
+    for (const Recorded& r : sides_)
+      for (const Tracer::Capture& capture : r.captures)
+        operands_.of(capture);
+    for (const Recorded& r : sides_)
+      for (const auto& [cell, value] : r.stores)
+        if (std::find(cells_.begin(), cells_.end(), cell) == cells_.end())
+          cells_.push_back(cell), operands_.of(operands_.value_of(cell));
+    find_sources();
+  }
+
+  Tensors run() {
+    Tensors y =
+        c_.sources() && std::find(c_.trainable.begin(), c_.trainable.end(), true) != c_.trainable.end()
+            ? run_recorded()
+            : run_alone();
+    for (std::size_t k = 0; k < cells_.size(); ++k)
+      Variable(cells_[k]).assign(y[specs_.size() + k]);
+    y.resize(specs_.size());
+    Tensors all;
+    for (std::size_t k = 0, next = 0; k < sides_[0].defined.size(); ++k)
+      all.push_back(sides_[0].defined[k] ? std::move(y[next++]) : Tensor());
+    return all;
+  }
+
+ private:
+  // What recorders follow: operands, captured tensors, and variables.
+  void find_sources() {
+    if (!thread_state.innermost) return;
+    for (std::size_t i = 0; i < c_.x.size(); ++i)
+      if (followed(c_.x[i])) c_.wanted.push_back(i), inputs_.push_back(c_.x[i]);
+    std::vector<const detail::VariableCell*> seen;
+    Tensors values;
+    for (const Recorded& r : sides_)
+      for (const Tracer::Capture& capture : r.captures) {
+        if (!capture.cell) {
+          const bool is_known = std::any_of(c_.captured.begin(), c_.captured.end(),
+                                            [&](const Tensor& t) { return t.id() == capture.tensor.id(); });
+          if (!is_known && followed(capture.tensor)) c_.captured.push_back(capture.tensor);
+        } else if (std::find(seen.begin(), seen.end(), capture.cell.get()) == seen.end()) {
+          seen.push_back(capture.cell.get());
+          const Tensor& value = operands_.value_of(capture.cell);
+          if (followed(value)) c_.variables.emplace_back(capture.cell), values.push_back(value);
+        }
+      }
+    inputs_.insert(inputs_.end(), c_.captured.begin(), c_.captured.end());
+    inputs_.insert(inputs_.end(), values.begin(), values.end());
+  }
+
+  // Adds the results and the assigned values to the outputs of a program. Returns the results of the op.
+  std::vector<int> add_outputs(Program& p, std::span<const Access> results, const Recorded& r) {
+    std::vector<int> places;
+    int next = 0;
+    for (const Access& a : results)
+      p.add_output(a), places.push_back(next++);
+    for (const auto& cell : cells_) {
+      const auto at =
+          std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) { return s.first == cell; });
+      if (at == r.stores.end())
+        places.push_back(-2 - operands_.of(operands_.value_of(cell)));
+      else
+        p.add_output(at->second), places.push_back(next++);
+    }
+    return places;
+  }
+  std::vector<Spec> specs_with_stores() const {
+    std::vector<Spec> all = specs_;
+    for (const auto& cell : cells_)
+      all.push_back(cell->value.spec());
+    return all;
+  }
+
+  Tensors run_alone() {
+    std::vector<Side> sides;
+    for (Recorded& r : sides_) {
+      std::vector<int> results = add_outputs(r.program, r.results, r);
+      r.program.forget_constants();
+      const auto callee = std::make_shared<Callee>(std::move(r.program));
+      set_operands(*callee, given_, r.captures, operands_);
+      sides.push_back({callee, std::move(results)});
+    }
+    return run_op(c_.index, operands_.list(), std::move(sides), specs_with_stores());
+  }
+
+  Tensors run_recorded() {
+    std::vector<Spec> specs = specs_x_;   // of the operands and the cotangents
+    for (std::size_t k = 0; k < specs_.size(); ++k)
+      if (c_.trainable[k]) specs.push_back(specs_[k]);
+    const std::size_t cotangents = specs.size() - specs_x_.size();
+    std::vector<Side> forward;
+    std::vector<Spec> forward_specs = specs_with_stores();
+    struct Half {
+      Parts parts;
+      Recorded r;
+      std::size_t first_kept;
+    };
+    std::vector<Half> halves;
+    for (const Function& f : c_.functions) {
+      Recorded r =
+          record(outer_, specs, [&](std::span<const Tensor> in) { return c_.with_gradients(f, in); });
+      const std::span<const Access> all = r.results;
+      std::vector<ValueId> dy(r.program.arguments().begin() + static_cast<std::ptrdiff_t>(specs_x_.size()),
+                              r.program.arguments().begin() + static_cast<std::ptrdiff_t>(specs.size()));
+      Parts parts = cut(r.program, dy, all.subspan(specs_.size()));
+      std::vector<int> results = add_outputs(parts.first, all.first(specs_.size()), r);
+      results.resize(forward_specs.size(), kNone);   // what other sides keep
+      const std::size_t first_kept = forward_specs.size();
+      int next = static_cast<int>(parts.first.outputs().size());
+      for (const ValueId v : parts.kept) {
+        parts.first.add_output(parts.first.all_of(v));
+        results.push_back(next++);
+        forward_specs.push_back(parts.first[v].spec);
+      }
+      Program p = parts.first;
+      p.forget_constants();
+      const auto callee = std::make_shared<Callee>(std::move(p));
+      std::vector<int> given = given_;
+      given.resize(specs.size(), kNone);
+      set_operands(*callee, given, r.captures, operands_);
+      forward.push_back({callee, std::move(results)});
+      halves.push_back({std::move(parts), std::move(r), first_kept});
+    }
+    for (Side& s : forward)
+      s.results.resize(forward_specs.size(), kNone);
+    const Tensors operands = operands_.list();
+    Tensors y = run_op(c_.index, operands, std::move(forward), forward_specs);
+
+    // The operands of the backward pass: those operands and kept values that it reads, then the cotangents.
+    const auto back = std::make_shared<Backward>();
+    std::map<std::size_t, int> places;   // of operands and, behind them, of results
+    const auto place = [&](std::size_t i) {
+      const auto [at, is_new] = places.try_emplace(i, static_cast<int>(back->read.size()));
+      if (is_new) back->read.push_back(i < operands.size() ? operands[i] : y[i - operands.size()]);
+      return at->second;
+    };
+    std::vector<std::shared_ptr<Callee>> callees;
+    for (Half& h : halves) {
+      Program& p = h.parts.second;
+      for (const Access& a : std::span<const Access>(h.r.results).subspan(specs_.size()))
+        p.add_output(a);
+      p.forget_constants();
+      IdVector<ValueId, bool> read(p.values().size());
+      for (const Node& n : p.nodes())
+        for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
+      for (const Access& a : p.outputs())
+        if (a.reads()) read[a.of] = true;
+      std::vector<int> arguments;   // kCotangent + k: cotangent k
+      const std::size_t n = h.r.program.arguments().size();
+      for (std::size_t i = 0; i < p.arguments().size(); ++i) {
+        if (!read[p.arguments()[i]])
+          arguments.push_back(kNone);
+        else if (i < specs_x_.size())
+          arguments.push_back(place(static_cast<std::size_t>(given_[i])));
+        else if (i < specs.size())
+          arguments.push_back(kCotangent + static_cast<int>(i - specs_x_.size()));
+        else if (i < n)
+          arguments.push_back(place(static_cast<std::size_t>(operands_.of(h.r.captures[i - specs.size()]))));
+        else
+          arguments.push_back(place(operands.size() + h.first_kept + i - n));
+      }
+      callees.push_back(std::make_shared<Callee>(std::move(p)));
+      callees.back()->operands = std::move(arguments);
+    }
+    for (const auto& callee : callees) {
+      for (int& i : callee->operands)
+        if (i >= kCotangent) i = i - kCotangent + static_cast<int>(back->read.size());
+      std::vector<int> results(c_.sources());
+      for (std::size_t k = 0; k < results.size(); ++k)
+        results[k] = static_cast<int>(k);
+      back->sides.push_back({callee, std::move(results)});
+    }
+    for (const Tensor& t : inputs_)
+      back->specs.push_back(t.spec());
+    y.resize(specs_.size() + cells_.size());
+    record_on_tapes(y, back, cotangents);
+    return y;
+  }
+
+  void record_on_tapes(std::span<const Tensor> y, const std::shared_ptr<const Backward>& back,
+                       std::size_t cotangents) {
+    const auto c = std::make_shared<const Choice>(c_);
+    Tensors results(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(specs_.size()));
+    const auto trainable_of = [c](std::span<const Tensor> all) {
+      Tensors some;
+      for (std::size_t k = 0; k < all.size(); ++k)
+        if (c->trainable[k]) some.push_back(all[k]);
+      return some;
+    };
+    record_operation(
+        c->name, results, inputs_,
+        [c, back, trainable_of, cotangents](std::span<const Tensor> dy) {
+          const Tensors given = trainable_of(dy);
+          Tensors in = c->x;
+          in.insert(in.end(), given.begin(), given.end());
+          const bool differentiates =
+              std::any_of(in.begin(), in.end(), [](const Tensor& t) { return followed(t); }) ||
+              std::any_of(c->captured.begin(), c->captured.end(), followed);
+          Tensors dx;
+          if (differentiates || given.size() != cotangents) {
+            std::vector<Function> gradients;
+            for (const Function& f : c->functions)
+              gradients.push_back(c->gradient_of(f));
+            dx = choose(*c, in, gradients);
+          } else {
+            Tensors read = back->read;
+            read.insert(read.end(), given.begin(), given.end());
+            dx = run_op(c->index, read, back->sides, back->specs);
+          }
+          return std::vector<Gradient>(dx.begin(), dx.end());
+        },
+        [c, trainable_of](std::span<const Tensor> tangents) {
+          std::vector<std::size_t> given;
+          Tensors in = c->x;
+          for (std::size_t s = 0; s < tangents.size(); ++s)
+            if (tangents[s].defined()) given.push_back(s), in.push_back(tangents[s]);
+          std::vector<Function> functions;
+          for (const Function& f : c->functions)
+            functions.push_back(c->tangent_of(f, given));
+          Tensors some = choose(*c, in, functions), all;
+          for (std::size_t k = 0, next = 0; k < c->trainable.size(); ++k)
+            all.push_back(c->trainable[k] ? std::move(some[next++]) : Tensor());
+          return all;
+        });
+  }
+
+  static constexpr int kCotangent = 1 << 30;
+  Tracer& outer_;
+  Choice c_;
+  std::vector<Spec> specs_x_, specs_;
+  std::vector<Recorded> sides_;
+  Operands operands_;
+  std::vector<int> given_;                                     // by argument of the functions: the operand
+  std::vector<std::shared_ptr<detail::VariableCell>> cells_;   // that a side assigns
+  Tensors inputs_;   // of the operation that tapes record: operands, captured tensors, values of variables
+};
+
+}   // namespace
+
+std::vector<Tensor> Tracer::branch(std::string_view name, const Tensor& index,
+                                   std::span<const Tensor> operands, std::span<const Branch> branches) {
+  if (is_silent()) return branches[selected(index, branches.size())](operands);
+  return BranchPoint(*this, name, index, operands, branches).run();
+}
+
+}   // namespace tapedeck::compiled
