@@ -90,8 +90,9 @@ TAPEDECK_EXPORT std::vector<Tensor> recorded_branch(std::string_view name, const
                                                     std::span<const Tensor> operands,
                                                     std::span<const Function> branches,
                                                     std::span<const Spec> outputs);
+// traced: the condition as a function that returns a tensor, to be recorded; empty if it returns a bool.
 TAPEDECK_EXPORT std::vector<Tensor> while_loop(std::function<bool(std::span<const Tensor>)> condition,
-                                               Function body, std::vector<Tensor> vars,
+                                               Function traced, Function body, std::vector<Tensor> vars,
                                                const WhileOptions& options);
 TAPEDECK_EXPORT std::vector<Tensor> fori_loop(
     std::int64_t lower, std::int64_t upper,
@@ -194,9 +195,15 @@ auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const Whil
       else
         return static_cast<bool>(Condition(holds));
     };
+    Function traced;
+    if constexpr (std::convertible_to<detail::ResultOf<C>, Tensor> &&
+                  !std::convertible_to<detail::ResultOf<C>, bool>)
+      traced = [condition](std::span<const Tensor> x) mutable {
+        return std::vector<Tensor>{Tensor(detail::call("while_loop", condition, x))};
+      };
     return detail::structure_of<detail::ResultOf<B>>(
         "while_loop",
-        detail::while_loop(test, detail::function_of("while_loop", std::move(body)), vars, options));
+        detail::while_loop(test, traced, detail::function_of("while_loop", std::move(body)), vars, options));
   }
 }
 

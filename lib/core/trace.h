@@ -2,8 +2,10 @@
 // is null, and nothing here is called. Code that sets it must also install an observer, which is what
 // dispatch checks for.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -83,6 +85,8 @@ class Trace {
   /// A number of the key from that source is read on the host; may throw.
   virtual void on_key_read(std::uint64_t source) = 0;
 
+  /// Whether ops are recorded at present, and not within a kernel or an action.
+  virtual bool records() const = 0;
   /// Whether the numbers of x may differ between replays.
   virtual bool is_computed(const Tensor& x) = 0;
   /// Records functions of `operands`, of which `index`, a bool or an integer with one element, selects one in
@@ -90,6 +94,19 @@ class Trace {
   using Branch = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
   virtual std::vector<Tensor> branch(std::string_view name, const Tensor& index,
                                      std::span<const Tensor> operands, std::span<const Branch> branches) = 0;
+  /// A loop whose steps are one function.
+  struct Loop {
+    std::string name;
+    std::int64_t steps;   // their number, or the largest one if there is a condition
+    Branch condition;     // of the carries: a bool with one element; empty if there is none
+    Branch step;          // of the carries, and of the entries of this step; returns carries and outputs
+    std::size_t carries;
+    bool reverse = false;   // entries are taken, and outputs given, from the last one to the first
+  };
+  /// Records a loop. operands: carries, then tensors along whose first axes the entries are. Returns the
+  /// carries, then the outputs of all steps along new first axes. There are neither entries nor outputs if
+  /// there is a condition.
+  virtual std::vector<Tensor> loop(const Loop& l, std::span<const Tensor> operands) = 0;
 };
 
 /// Returns y, which was made from numbers on the host, after reporting it to this thread's recording, which

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/trace.h"
 #include "op/recorder.h"
 #include "tapedeck/control.h"
 #include "tapedeck/ops/array.h"
@@ -74,8 +75,8 @@ void check_runs(std::string_view name, std::int64_t steps, std::int64_t snapshot
   while (most_runs(steps, enough) > most)
     ++enough;
   throw_error<ArgumentError>(
-      "{}: with snapshots = {}, the gradient of {} steps would run some of them {} times; use {} or more", name,
-      snapshots, steps, most_runs(steps, snapshots), enough);
+      "{}: with snapshots = {}, the gradient of {} steps would run some of them {} times; use {} or more",
+      name, snapshots, steps, most_runs(steps, snapshots), enough);
 }
 
 using SharedLoop = std::shared_ptr<const Loop>;
@@ -209,6 +210,17 @@ Tensors run(const Scan& scan, std::span<const Tensor> in, std::int64_t done, std
   return arguments;
 }
 
+// The results of the first step.
+Tensors checked_step(const Scan& scan, std::span<const Tensor> x) {
+  Tensors result = scan.step(x);
+  if (result.size() < scan.carries) detail::throw_results("scan", result.size(), scan.carries);
+  check_variables("scan", "carry", x.first(scan.carries), result, 1);
+  for (std::size_t j = scan.carries; j < result.size(); ++j)
+    if (!result[j].defined())
+      throw_error<ArgumentError>("scan: output {} is undefined after step 1", j - scan.carries);
+  return result;
+}
+
 using SharedScan = std::shared_ptr<const Scan>;
 Tensors run_with_snapshots(const SharedScan& scan, std::span<const Tensor> in, std::int64_t done,
                            std::int64_t steps, std::int64_t snapshots);
@@ -275,9 +287,30 @@ std::int64_t steps_of(std::string_view name, std::span<const Tensor> xs, std::op
 
 namespace detail {
 
-Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Function body, Tensors vars,
-                   const WhileOptions& options) {
+Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Function traced, Function body,
+                   Tensors vars, const WhileOptions& options) {
   check_count("while_loop", "maximum_iterations", options.maximum_iterations);
+  if (traced && thread_state.trace && thread_state.trace->records()) {
+    check_defined("while_loop", "variable", vars);
+    return thread_state.trace->loop({.name = "while_loop",
+                                     .steps = options.maximum_iterations,
+                                     .condition =
+                                         [traced](std::span<const Tensor> x) {
+                                           Tensors holds = traced(x);
+                                           (void)Condition(holds[0], "while_loop");
+                                           return holds;
+                                         },
+                                     .step =
+                                         [body](std::span<const Tensor> x) {
+                                           Tensors next = body(x);
+                                           if (next.size() != x.size())
+                                             throw_results("while_loop", next.size(), x.size());
+                                           check_variables("while_loop", "variable", x, next, 1);
+                                           return next;
+                                         },
+                                     .carries = vars.size()},
+                                    vars);
+  }
   return run({.name = "while_loop",
               .goes_on = [condition = std::move(condition), n = options.maximum_iterations](
                              std::int64_t i, std::span<const Tensor> x) { return i < n && condition(x); },
@@ -304,6 +337,15 @@ Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor
   const auto scan = std::make_shared<const Scan>(Scan{std::move(step), init.size(), options.reverse});
   Tensors in(init.begin(), init.end());
   in.insert(in.end(), xs.begin(), xs.end());
+  if (steps > 0 && thread_state.trace && thread_state.trace->records())
+    return thread_state.trace->loop(
+        {.name = "scan",
+         .steps = steps,
+         .condition = {},
+         .step = [scan](std::span<const Tensor> x) { return checked_step(*scan, x); },
+         .carries = init.size(),
+         .reverse = options.reverse},
+        in);
   const bool recomputes = options.snapshots > 0 && thread_state.innermost;
   if (recomputes) check_runs("scan", steps, options.snapshots);
   return connected(in, [&](std::span<const Tensor> x) {

@@ -37,6 +37,7 @@ class Program {
   /// Adds an output. `first`: the index of the first output that is the same tensor. `is_given`: the function
   /// returns the tensor of an argument or a constant itself, not another tensor with the same elements.
   void add_output(const Access& a, std::size_t first, bool is_given);
+  void clear_outputs() { outputs_.clear(), identities_.clear(); }
   void add_output(const Access& a) { add_output(a, outputs_.size(), false); }
   /// Releases constants that nothing reads. To be called when the program is complete.
   void forget_constants();

@@ -11,9 +11,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compile/plan/plan.h"
-#include "compile/record/tracer.h"
-#include "compile/replay/workspace.h"
+#include "compile/record/inner.h"
 #include "core/bytes.h"
 #include "core/format.h"
 #include "core/host_view.h"
@@ -30,20 +28,7 @@
 namespace tapedeck::compiled {
 namespace {
 
-using Tensors = std::vector<Tensor>;
 using Function = Trace::Branch;
-constexpr int kNone = -1;
-
-// A program that an op calls. Its arguments are some operands of the op.
-struct Callee {
-  explicit Callee(Program p) : plan(std::move(p)) {
-    if (plan.fault) throw_error<InternalError>("compile: the program of a branch is wrong: {}", *plan.fault);
-  }
-
-  Plan plan;
-  std::vector<int> operands = {};   // by argument: the index of the operand, or kNone if it is not read
-  mutable Workspaces workspaces = {};
-};
 
 struct Side {
   std::shared_ptr<const Callee> callee;
@@ -63,12 +48,7 @@ std::size_t selected(const Tensor& index, std::size_t sides) {
 
 void run_branch(const Call& c, std::span<Tensor> y) {
   const auto& sides = *c.attrs<BranchAttrs>().sides;
-  // The index is an operand, and its numbers are those of this call.
-  Trace* const trace = std::exchange(thread_state.trace, nullptr);
-  struct Back {
-    Trace* trace;
-    ~Back() { thread_state.trace = trace; }
-  } back{trace};
+  const Untraced untraced;   // the index is an operand, and its numbers are those of this call
   const Side& side = sides[selected(c.x[0], sides.size())];
   Tensors x, out;
   for (const int i : side.callee->operands)
@@ -91,76 +71,6 @@ constexpr Op kBranch = {
     .rule = Rule::none(),
 };
 
-// An inner recording of a function.
-struct Recorded {
-  Program program;
-  std::vector<Access> results;   // of the function, without undefined ones
-  std::vector<bool> defined;     // by result
-  std::vector<Tracer::Capture> captures;
-  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
-  std::size_t arguments;   // the number of arguments that are not captures
-};
-
-Tensor zeros_of(const Spec& spec) {
-  Tensor t = allocate(spec);
-  std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes()));
-  return t;
-}
-
-Recorded record(Tracer& outer, std::span<const Spec> arguments, const Function& f) {
-  const RecordingScope unrecorded(nullptr);
-  Tensors x;
-  for (const Spec& spec : arguments)
-    x.push_back(zeros_of(spec));
-  Tracer inner(outer);
-  for (const Tensor& t : x)
-    inner.add_argument(t);
-  Recorded r{
-      .program = {}, .results = {}, .defined = {}, .captures = {}, .stores = {}, .arguments = x.size()};
-  for (const Tensor& y : f(x)) {
-    r.defined.push_back(y.defined());
-    if (y.defined()) r.results.push_back(inner.result(y));
-  }
-  r.stores = inner.stores();
-  r.program = inner.leave();
-  r.captures = inner.captures();
-  return r;
-}
-
-// The operands of the op, without the index, each once.
-class Operands {
- public:
-  int of(const Tensor& x) {
-    const auto [at, is_new] = places_.try_emplace(x.id(), static_cast<int>(list_.size()));
-    if (is_new) list_.push_back(x);
-    return at->second;
-  }
-  int of(const Tracer::Capture& c) { return c.cell ? of(value_of(c.cell)) : of(c.tensor); }
-  /// The value of a variable, read once, as recorders and the outer recording see it.
-  const Tensor& value_of(const std::shared_ptr<detail::VariableCell>& cell) {
-    Tensor& value = values_[cell.get()];
-    if (!value.defined()) value = Variable(cell).value(), cells_.push_back(cell);
-    return value;
-  }
-  /// The variables read, in order.
-  const std::vector<std::shared_ptr<detail::VariableCell>>& cells() const { return cells_; }
-  const Tensors& list() const { return list_; }
-
- private:
-  Tensors list_;
-  std::map<std::uint64_t, int> places_;
-  std::map<const detail::VariableCell*, Tensor> values_;
-  std::vector<std::shared_ptr<detail::VariableCell>> cells_;
-};
-
-// Sets which operands are the arguments of the program: `given`, then its captures.
-void set_operands(Callee& callee, std::span<const int> given, std::span<const Tracer::Capture> captures,
-                  Operands& operands) {
-  callee.operands.assign(given.begin(), given.end());
-  for (const Tracer::Capture& c : captures)
-    callee.operands.push_back(operands.of(c));
-}
-
 Tensors run_op(const Tensor& index, const Tensors& operands, std::vector<Side> sides,
                std::vector<Spec> specs) {
   if (specs.empty()) return {};
@@ -169,45 +79,6 @@ Tensors run_op(const Tensor& index, const Tensors& operands, std::vector<Side> s
   const RecordingScope unrecorded(nullptr);
   return kBranch.run(x, BranchAttrs{std::make_shared<const std::vector<Side>>(std::move(sides)),
                                     std::make_shared<const std::vector<Spec>>(std::move(specs))});
-}
-
-// The nodes of a program that depend on some of its arguments, and the others.
-struct Parts {
-  Program first;               // its outputs are to be added
-  std::vector<ValueId> kept;   // values of the first part that the second one reads
-  Program second;
-};
-Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second) {
-  IdVector<ValueId, bool> later(p.values().size()), is_kept(p.values().size());
-  for (const ValueId v : from)
-    later[v] = true;
-  IdVector<NodeId, bool> in_second(p.size());
-  for (const NodeId n : ids_of(p.nodes())) {
-    for_each_operand(p[n], [&](const Access& a) {
-      if (later[a.of]) in_second[n] = true;
-    });
-    if (in_second[n]) for_each_result(p[n], [&](ValueId v) { later[v] = true; });
-  }
-  Parts parts;
-  const auto keep = [&](const Access& a) {
-    if (a.reads() && !later[a.of] && p[a.of].from == Value::From::node && !is_kept[a.of])
-      is_kept[a.of] = true, parts.kept.push_back(a.of);
-  };
-  for (const NodeId n : ids_of(p.nodes()))
-    if (in_second[n]) for_each_operand(p[n], keep);
-  for (const Access& a : results_of_second)
-    keep(a);
-  const auto part = [&](bool second) {
-    auto [program, nodes] = Program(p).take_apart();
-    if (second)
-      for (const ValueId v : parts.kept)
-        program.make_argument(v);
-    for (const NodeId n : ids_of(nodes))
-      if (in_second[n] == second) program.define(std::move(nodes[n]));
-    return std::move(program);
-  };
-  parts.first = part(false), parts.second = part(true);
-  return parts;
 }
 
 [[noreturn]] void throw_different(std::string_view name, const std::string& text, bool dtypes) {
@@ -305,13 +176,6 @@ struct Choice {
 Tensors choose(const Choice& c, std::span<const Tensor> x, std::span<const Function> functions) {
   if (thread_state.trace) return thread_state.trace->branch(c.name, c.index, x, functions);
   return functions[selected(c.index, functions.size())](x);
-}
-
-std::vector<int> places_of(std::span<const Tensor> x, Operands& operands) {
-  std::vector<int> places;
-  for (const Tensor& t : x)
-    places.push_back(operands.of(t));
-  return places;
 }
 
 // The backward pass of a branch point: its programs, and the tensors that they read but for the cotangents.

@@ -69,9 +69,11 @@ class Tracer final : public Trace {
   void on_variable(detail::VariableCell& cell) override;
   void on_read(detail::VariableCell& cell, const Tensor& value) override;
   void on_assign(detail::VariableCell& cell, const Tensor& before) override;
+  bool records() const override { return !is_silent(); }
   bool is_computed(const Tensor& x) override;
   std::vector<Tensor> branch(std::string_view name, const Tensor& index, std::span<const Tensor> operands,
                              std::span<const Branch> branches) override;
+  std::vector<Tensor> loop(const Loop& l, std::span<const Tensor> operands) override;
   std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
   bool attempt(const std::function<void()>& f) override;
   void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,

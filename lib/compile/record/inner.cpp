@@ -1,0 +1,93 @@
+// In: functions that a recorded function calls by an op. Out: their programs, and the two parts of those that
+// compute gradients.
+#include "compile/record/inner.h"
+
+#include <cstring>
+
+#include "core/bytes.h"
+#include "core/format.h"
+#include "core/storage.h"
+#include "op/recorder.h"
+#include "tape/variable.h"
+
+namespace tapedeck::compiled {
+
+Callee::Callee(Program p) : plan(std::move(p)) {
+  if (plan.fault)
+    throw_error<InternalError>("compile: the program of a branch or a loop is wrong: {}", *plan.fault);
+}
+
+Tensor zeros_of(const Spec& spec) {
+  Tensor t = allocate(spec);
+  std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes()));
+  return t;
+}
+
+Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f) {
+  const RecordingScope unrecorded(nullptr);
+  Tensors x;
+  for (const Spec& spec : arguments)
+    x.push_back(zeros_of(spec));
+  Tracer inner(outer);
+  for (const Tensor& t : x)
+    inner.add_argument(t);
+  Recorded r{
+      .program = {}, .results = {}, .defined = {}, .captures = {}, .stores = {}, .arguments = x.size()};
+  for (const Tensor& y : f(x)) {
+    r.defined.push_back(y.defined());
+    if (y.defined()) r.results.push_back(inner.result(y));
+  }
+  r.stores = inner.stores();
+  r.program = inner.leave();
+  r.captures = inner.captures();
+  return r;
+}
+
+std::vector<int> places_of(std::span<const Tensor> x, Operands& operands) {
+  std::vector<int> places;
+  for (const Tensor& t : x)
+    places.push_back(operands.of(t));
+  return places;
+}
+
+void set_operands(Callee& callee, std::span<const int> given, std::span<const Tracer::Capture> captures,
+                  Operands& operands) {
+  callee.operands.assign(given.begin(), given.end());
+  for (const Tracer::Capture& c : captures)
+    callee.operands.push_back(operands.of(c));
+}
+
+Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second) {
+  IdVector<ValueId, bool> later(p.values().size()), is_kept(p.values().size());
+  for (const ValueId v : from)
+    later[v] = true;
+  IdVector<NodeId, bool> in_second(p.size());
+  for (const NodeId n : ids_of(p.nodes())) {
+    for_each_operand(p[n], [&](const Access& a) {
+      if (later[a.of]) in_second[n] = true;
+    });
+    if (in_second[n]) for_each_result(p[n], [&](ValueId v) { later[v] = true; });
+  }
+  Parts parts;
+  const auto keep = [&](const Access& a) {
+    if (a.reads() && !later[a.of] && p[a.of].from == Value::From::node && !is_kept[a.of])
+      is_kept[a.of] = true, parts.kept.push_back(a.of);
+  };
+  for (const NodeId n : ids_of(p.nodes()))
+    if (in_second[n]) for_each_operand(p[n], keep);
+  for (const Access& a : results_of_second)
+    keep(a);
+  const auto part = [&](bool second) {
+    auto [program, nodes] = Program(p).take_apart();
+    if (second)
+      for (const ValueId v : parts.kept)
+        program.make_argument(v);
+    for (const NodeId n : ids_of(nodes))
+      if (in_second[n] == second) program.define(std::move(nodes[n]));
+    return std::move(program);
+  };
+  parts.first = part(false), parts.second = part(true);
+  return parts;
+}
+
+}   // namespace tapedeck::compiled
