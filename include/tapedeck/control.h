@@ -98,6 +98,9 @@ TAPEDECK_EXPORT std::vector<Tensor> fori_loop(
     std::int64_t lower, std::int64_t upper,
     std::function<std::vector<Tensor>(std::int64_t, std::span<const Tensor>)> body, std::vector<Tensor> vars,
     const ForOptions& options);
+// body(i, vars…), with i as an i64 tensor.
+TAPEDECK_EXPORT std::vector<Tensor> fori_loop(std::int64_t lower, std::int64_t upper, Function body,
+                                              std::vector<Tensor> vars, const ForOptions& options);
 TAPEDECK_EXPORT std::vector<Tensor> scan(Function step, std::span<const Tensor> init,
                                          std::span<const Tensor> xs, const ScanLoopOptions& options);
 
@@ -174,7 +177,7 @@ auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, 
                   "all branches of switch_case must return the same type");
     const auto pick = [&](auto& f) {
       return std::function<detail::ResultOf<F>(std::span<const Tensor>)>(
-          [&f](std::span<const Tensor> x) { return detail::call("switch_case", f, x); });
+          [f](std::span<const Tensor> x) mutable { return detail::call("switch_case", f, x); });
     };
     return switch_case(index, operands, std::vector{pick(first), pick(more)...});
   }
@@ -207,8 +210,9 @@ auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const Whil
   }
 }
 
-/// Sets vars = body(i, vars…) for each std::int64_t i from lower (included) to upper (excluded). Otherwise
-/// like while_loop.
+/// Sets vars = body(i, vars…) for each i from lower (included) to upper (excluded). Otherwise like
+/// while_loop. i is a std::int64_t, or, if body takes a tensor instead, an i64 tensor with one element and no
+/// axes: then a compiled function records one step, with a number it would record all steps.
 template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body,
                                   const std::vector<Tensor>& vars, const ForOptions& options = {}) {
   const auto at = [](B& f, std::int64_t i) {
@@ -217,7 +221,12 @@ template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body
     };
   };
   using Step = decltype(at(body, 0));
-  if constexpr (detail::is_tensor_function<Step>()) {
+  if constexpr (!detail::kTakesTensors<Step> && detail::kTakesTensors<B>) {
+    if constexpr (detail::is_tensor_function<B>())
+      return detail::structure_of<detail::ResultOf<B>>(
+          "fori_loop",
+          detail::fori_loop(lower, upper, detail::function_of("fori_loop", std::move(body)), vars, options));
+  } else if constexpr (detail::is_tensor_function<Step>()) {
     const auto step = [at, body](std::int64_t i, std::span<const Tensor> x) mutable {
       Step f = at(body, i);
       auto result = detail::call("fori_loop", f, x);

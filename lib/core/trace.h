@@ -91,9 +91,11 @@ class Trace {
   virtual bool is_computed(const Tensor& x) = 0;
   /// Records functions of `operands`, of which `index`, a bool or an integer with one element, selects one in
   /// each replay: true or 0 the first, an index out of range the last. Returns the results of that one.
+  /// assigns: whether its assignments to variables take effect; not if it runs again for a derivative.
   using Branch = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
   virtual std::vector<Tensor> branch(std::string_view name, const Tensor& index,
-                                     std::span<const Tensor> operands, std::span<const Branch> branches) = 0;
+                                     std::span<const Tensor> operands, std::span<const Branch> branches,
+                                     bool assigns = true) = 0;
   /// A loop whose steps are one function.
   struct Loop {
     std::string name;
@@ -101,7 +103,9 @@ class Trace {
     Branch condition;     // of the carries: a bool with one element; empty if there is none
     Branch step;          // of the carries, and of the entries of this step; returns carries and outputs
     std::size_t carries;
-    bool reverse = false;   // entries are taken, and outputs given, from the last one to the first
+    bool reverse = false;         // entries are taken, and outputs given, from the last one to the first
+    std::int64_t snapshots = 0;   // see control.h
+    bool assigns = true;          // as for branch
   };
   /// Records a loop. operands: carries, then tensors along whose first axes the entries are. Returns the
   /// carries, then the outputs of all steps along new first axes. There are neither entries nor outputs if

@@ -42,18 +42,24 @@ void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::move(result.begin(), result.end(), dy.begin());
 }
 
-constexpr Op composite_op(Rule::Vjp vjp, Rule::Jvp jvp, bool stacks) {
+constexpr Op composite_op(Rule::Vjp vjp, Rule::Jvp jvp, bool stacks, bool accepts_none = false) {
   return {.name = "composite",
           .doc = "An operation with a backward function of its own.",
           .args = {"x"},
           .infer = [](const Call& c) { return c.x[0].spec(); },
           .forward = {},
-          .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = stacks, .vjp = vjp, .jvp = jvp}};
+          .rule = {.kind = RuleKind::custom,
+                   .reads_shapes = true,
+                   .accepts_none = accepts_none,
+                   .stacks = stacks,
+                   .vjp = vjp,
+                   .jvp = jvp}};
 }
 constexpr Op composite = composite_op(composite_vjp, composite_jvp, false),
              without_forward = composite_op(composite_vjp, nullptr, false),
              without_backward = composite_op(nullptr, composite_jvp, false),
-             stacking = composite_op(composite_vjp, composite_jvp, true);
+             stacking = composite_op(composite_vjp, composite_jvp, true),
+             of_used = composite_op(composite_vjp, composite_jvp, false, true);
 
 void record(const Op& op, Functions functions, std::span<const Tensor> outputs,
             std::span<const Tensor> inputs) {
@@ -83,6 +89,17 @@ void record_operation(std::string name, std::span<const Tensor> outputs, std::sp
   const Op& op = !backward ? without_backward : forward ? composite : without_forward;
   record(
       op,
+      {std::move(name),
+       [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
+       std::move(forward)},
+      outputs, inputs);
+}
+
+void record_operation_of_used(std::string name, std::span<const Tensor> outputs,
+                              std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+  if (outputs.empty()) return;
+  record(
+      of_used,
       {std::move(name),
        [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
        std::move(forward)},

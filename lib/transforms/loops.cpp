@@ -9,6 +9,7 @@
 #include "core/trace.h"
 #include "op/recorder.h"
 #include "tapedeck/control.h"
+#include "tapedeck/operators.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/join.h"
 #include "tapedeck/ops/slice.h"
@@ -68,17 +69,6 @@ Tensors run(const Loop& loop, std::span<const Tensor> x) {
   return vars;
 }
 
-void check_runs(std::string_view name, std::int64_t steps, std::int64_t snapshots) {
-  constexpr std::int64_t most = 100;   // gradients are nested as deep
-  if (most_runs(steps, snapshots) <= most) return;
-  std::int64_t enough = snapshots;
-  while (most_runs(steps, enough) > most)
-    ++enough;
-  throw_error<ArgumentError>(
-      "{}: with snapshots = {}, the gradient of {} steps would run some of them {} times; use {} or more",
-      name, snapshots, steps, most_runs(steps, snapshots), enough);
-}
-
 using SharedLoop = std::shared_ptr<const Loop>;
 Tensors run_with_snapshots(const SharedLoop& loop, std::span<const Tensor> x, std::int64_t begin,
                            std::int64_t end, std::int64_t snapshots);
@@ -129,7 +119,7 @@ Tensors run_with_online_snapshots(const SharedLoop& loop, std::span<const Tensor
     const bool is_last = k + 1 == kept.size();
     const std::int64_t begin = online.kept()[k], end = is_last ? steps : online.kept()[k + 1],
                        free = snapshots - static_cast<std::int64_t>(k);
-    check_runs(loop->name, end - begin, free);
+    require_few_runs(loop->name, end - begin, free);
     vars = record_recomputed(loop->name, vars, is_last ? last : kept[k + 1], captures,
                              recomputed_steps(loop, begin, end, free));
   }
@@ -160,12 +150,34 @@ Tensors run(Loop loop, Tensors vars, std::int64_t snapshots, bool back_prop) {
   }
   if (snapshots == 0 || !thread_state.innermost)
     return connected(vars, [&](std::span<const Tensor> x) { return run(loop, x); });
-  if (loop.steps) check_runs(loop.name, *loop.steps, snapshots);
+  if (loop.steps) require_few_runs(loop.name, *loop.steps, snapshots);
   const auto shared = std::make_shared<const Loop>(std::move(loop));
   return connected(vars, [&](std::span<const Tensor> x) {
     return shared->steps ? run_with_snapshots(shared, x, 0, *shared->steps, snapshots)
                          : run_with_online_snapshots(shared, x, snapshots);
   });
+}
+
+bool is_traced() { return thread_state.trace && thread_state.trace->records(); }
+
+// Records a loop whose step has no outputs.
+Tensors run_traced(Trace::Loop loop, Tensors vars, bool back_prop) {
+  check_count(loop.name, "snapshots", loop.snapshots);
+  check_defined(loop.name, "variable", vars);
+  if (!loop.condition && loop.snapshots > 0) require_few_runs(loop.name, loop.steps, loop.snapshots);
+  loop.carries = vars.size();
+  const bool has_index = loop.name == "fori_loop";
+  loop.step = [name = loop.name, has_index, step = std::move(loop.step)](std::span<const Tensor> x) {
+    Tensors next = step(x);
+    if (next.size() != x.size()) detail::throw_results(name, next.size() - has_index, x.size() - has_index);
+    check_variables(name, "variable", x.subspan(has_index), std::span(next).subspan(has_index), 1);
+    return next;
+  };
+  if (back_prop) return thread_state.trace->loop(loop, vars);
+  const RecordingScope unrecorded(nullptr);
+  for (Tensor& t : vars)
+    t = identity(t);
+  return thread_state.trace->loop(loop, vars);
 }
 
 struct Scan {
@@ -290,27 +302,19 @@ namespace detail {
 Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Function traced, Function body,
                    Tensors vars, const WhileOptions& options) {
   check_count("while_loop", "maximum_iterations", options.maximum_iterations);
-  if (traced && thread_state.trace && thread_state.trace->records()) {
-    check_defined("while_loop", "variable", vars);
-    return thread_state.trace->loop({.name = "while_loop",
-                                     .steps = options.maximum_iterations,
-                                     .condition =
-                                         [traced](std::span<const Tensor> x) {
-                                           Tensors holds = traced(x);
-                                           (void)Condition(holds[0], "while_loop");
-                                           return holds;
-                                         },
-                                     .step =
-                                         [body](std::span<const Tensor> x) {
-                                           Tensors next = body(x);
-                                           if (next.size() != x.size())
-                                             throw_results("while_loop", next.size(), x.size());
-                                           check_variables("while_loop", "variable", x, next, 1);
-                                           return next;
-                                         },
-                                     .carries = vars.size()},
-                                    vars);
-  }
+  if (traced && is_traced())
+    return run_traced({.name = "while_loop",
+                       .steps = options.maximum_iterations,
+                       .condition =
+                           [traced](std::span<const Tensor> x) {
+                             Tensors holds = traced(x);
+                             (void)Condition(holds[0], "while_loop");
+                             return holds;
+                           },
+                       .step = std::move(body),
+                       .carries = {},
+                       .snapshots = options.snapshots},
+                      std::move(vars), options.back_prop);
   return run({.name = "while_loop",
               .goes_on = [condition = std::move(condition), n = options.maximum_iterations](
                              std::int64_t i, std::span<const Tensor> x) { return i < n && condition(x); },
@@ -329,6 +333,34 @@ Tensors fori_loop(std::int64_t lower, std::int64_t upper,
              std::move(vars), options.snapshots, options.back_prop);
 }
 
+Tensors fori_loop(std::int64_t lower, std::int64_t upper, Function body, Tensors vars,
+                  const ForOptions& options) {
+  const auto with = [](const Tensor& i, std::span<const Tensor> x) {
+    Tensors all = {i};
+    all.insert(all.end(), x.begin(), x.end());
+    return all;
+  };
+  const std::int64_t steps = steps_between(lower, upper);
+  if (steps == 0 || !is_traced())
+    return fori_loop(
+        lower, upper,
+        [with, body = std::move(body)](std::int64_t i, std::span<const Tensor> x) {
+          return body(with(tensor(i), x));
+        },
+        std::move(vars), options);
+  check_defined("fori_loop", "variable", vars);
+  Tensors y = run_traced(
+      {.name = "fori_loop",
+       .steps = steps,
+       .condition = {},
+       .step = [with, body = std::move(body)](std::span<const Tensor> x) { return with(x[0] + 1, body(x)); },
+       .carries = {},
+       .snapshots = options.snapshots},
+      with(tensor(lower), vars), options.back_prop);
+  y.erase(y.begin());
+  return y;
+}
+
 Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor> xs,
              const ScanLoopOptions& options) {
   check_count("scan", "snapshots", options.snapshots);
@@ -337,17 +369,18 @@ Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor
   const auto scan = std::make_shared<const Scan>(Scan{std::move(step), init.size(), options.reverse});
   Tensors in(init.begin(), init.end());
   in.insert(in.end(), xs.begin(), xs.end());
-  if (steps > 0 && thread_state.trace && thread_state.trace->records())
+  const bool recomputes = options.snapshots > 0 && (thread_state.innermost || is_traced());
+  if (recomputes) require_few_runs("scan", steps, options.snapshots);
+  if (steps > 0 && is_traced())
     return thread_state.trace->loop(
         {.name = "scan",
          .steps = steps,
          .condition = {},
          .step = [scan](std::span<const Tensor> x) { return checked_step(*scan, x); },
          .carries = init.size(),
-         .reverse = options.reverse},
+         .reverse = options.reverse,
+         .snapshots = options.snapshots},
         in);
-  const bool recomputes = options.snapshots > 0 && thread_state.innermost;
-  if (recomputes) check_runs("scan", steps, options.snapshots);
   return connected(in, [&](std::span<const Tensor> x) {
     return recomputes ? run_with_snapshots(scan, x, 0, steps, options.snapshots) : run(*scan, x, 0, steps);
   });

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/format.h"
+
 namespace tapedeck {
 namespace {
 
@@ -52,6 +54,17 @@ std::int64_t next_snapshot(std::int64_t steps, std::int64_t snapshots) {
   return std::min(reach(snapshots, r - 1), steps - reach(snapshots - 1, r - 1));
 }
 std::int64_t most_runs(std::int64_t steps, std::int64_t snapshots) { return range_of(steps, snapshots).runs; }
+
+void require_few_runs(std::string_view loop, std::int64_t steps, std::int64_t snapshots) {
+  constexpr std::int64_t most = 100;   // eager gradients are nested as deep
+  if (most_runs(steps, snapshots) <= most) return;
+  std::int64_t enough = snapshots;
+  while (most_runs(steps, enough) > most)
+    ++enough;
+  throw_error<ArgumentError>(
+      "{}: with snapshots = {}, the gradient of {} steps would run some of them {} times; use {} or more",
+      loop, snapshots, steps, most_runs(steps, snapshots), enough);
+}
 
 Reversal::Reversal(std::int64_t steps, std::int64_t snapshots, std::vector<std::int64_t> kept)
     : end_(steps), snapshots_(snapshots), kept_(std::move(kept)) {}

@@ -3,6 +3,7 @@
 // counts as one of the snapshots.
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace tapedeck {
@@ -19,6 +20,9 @@ std::int64_t least_runs(std::int64_t steps, std::int64_t snapshots);
 std::int64_t next_snapshot(std::int64_t steps, std::int64_t snapshots);
 /// How often the optimal schedule runs a step before the run whose adjoint is taken, at most.
 std::int64_t most_runs(std::int64_t steps, std::int64_t snapshots);
+
+/// Throws ArgumentError if the gradient of a loop would run a step more than 100 times.
+void require_few_runs(std::string_view loop, std::int64_t steps, std::int64_t snapshots);
 
 /// Reverses steps of a loop, from the last one to the first, with the least number of runs.
 class Reversal {

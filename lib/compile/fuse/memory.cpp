@@ -30,5 +30,6 @@ OutputSlot::OutputSlot(Tensor& x, Tensor* given, const Spec& spec) {
   if (fits) renew(x);
   memory_ = Writable(x.raw());
 }
+OutputSlot::OutputSlot(Tensor& x) : memory_(Writable(x.raw())) {}
 
 }   // namespace tapedeck::compiled

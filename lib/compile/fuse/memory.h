@@ -21,6 +21,7 @@ class Writable {
   Writable() = default;
   std::byte* get() const { return p_; }
   operator ReadOnly() const { return ReadOnly(p_); }
+  Writable after(std::int64_t bytes) const { return Writable(p_ + bytes); }
 
  private:
   friend class Arena;
@@ -49,6 +50,8 @@ class OutputSlot {
   /// Sets x to a tensor of the given spec under a new id: moves *given if it has this spec and no other
   /// owner, otherwise allocates.
   OutputSlot(Tensor& x, Tensor* given, const Spec& spec);
+  /// The memory of a result that was allocated before.
+  explicit OutputSlot(Tensor& x);
   Writable memory() const { return memory_; }
 
  private:

@@ -18,12 +18,12 @@
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "op/recorder.h"
+#include "tape/record_operation.h"
 #include "tape/variable.h"
 #include "tapedeck/control.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops/array.h"
-#include "tapedeck/record_operation.h"
 
 namespace tapedeck::compiled {
 namespace {
@@ -50,16 +50,17 @@ void run_branch(const Call& c, std::span<Tensor> y) {
   const auto& sides = *c.attrs<BranchAttrs>().sides;
   const Untraced untraced;   // the index is an operand, and its numbers are those of this call
   const Side& side = sides[selected(c.x[0], sides.size())];
-  Tensors x, out;
+  std::vector<ReadOnly> x;
   for (const int i : side.callee->operands)
-    x.push_back(i == kNone ? Tensor() : c.x[1 + i]);
-  {
-    const BorrowedWorkspace workspace(side.callee->workspaces);
-    workspace->replay(0, side.callee->plan).run(x, {}, out);
-  }
+    x.emplace_back(i == kNone ? nullptr : c.x[1 + i].raw());
+  std::vector<Writable> out(side.callee->plan.program.outputs().size());
   for (std::size_t k = 0; k < y.size(); ++k)
-    if (const int from = side.results[k]; from != kNone)
-      copy_elements(from >= 0 ? out[static_cast<std::size_t>(from)] : c.x[1 + (-2 - from)], y[k]);
+    if (const int from = side.results[k]; from >= 0)
+      out[static_cast<std::size_t>(from)] = OutputSlot(y[k]).memory();
+    else if (from != kNone)
+      copy_elements(c.x[1 + (-2 - from)], y[k]);
+  const BorrowedWorkspace workspace(side.callee->workspaces);
+  workspace->replay(0, side.callee->plan).run_at(x, {}, out);
 }
 
 constexpr Op kBranch = {
@@ -117,6 +118,7 @@ struct Choice {
   Tensors captured = {};                  // tensors that recorders follow
   std::vector<Variable> variables = {};   // whose values recorders follow
   std::vector<bool> trainable = {};       // by defined result: whether it has a cotangent
+  Versions versions = {};
 
   std::size_t sources() const { return wanted.size() + captured.size() + variables.size(); }
 
@@ -132,9 +134,9 @@ struct Choice {
       s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
     Tensors y = f(in.first(x.size())), targets;
     GradientOptions options{.unconnected = UnconnectedGradients::zero};
-    std::size_t next = x.size();
+    std::size_t next = x.size(), result = 0;
     for (const Tensor& t : y)
-      if (t.defined() && is_trainable(t.dtype()))
+      if (t.defined() && trainable[result++])
         targets.push_back(t), options.output_gradients.push_back(in[next++]);
     for (Gradient& g : tape.gradient(Targets(targets), Sources(list), options))
       y.push_back(std::move(g).dense());
@@ -172,9 +174,10 @@ struct Choice {
   }
 };
 
-// Calls one of the functions, in a recording or not.
+// Calls one of the functions, which run those of a branch point again, in a recording or not.
 Tensors choose(const Choice& c, std::span<const Tensor> x, std::span<const Function> functions) {
-  if (thread_state.trace) return thread_state.trace->branch(c.name, c.index, x, functions);
+  c.versions.check(c.name);
+  if (thread_state.trace) return thread_state.trace->branch(c.name, c.index, x, functions, false);
   return functions[selected(c.index, functions.size())](x);
 }
 
@@ -189,7 +192,7 @@ struct Backward {
 class BranchPoint {
  public:
   BranchPoint(Tracer& outer, std::string_view name, const Tensor& index, std::span<const Tensor> operands,
-              std::span<const Function> functions)
+              std::span<const Function> functions, bool assigns)
       : outer_(outer),
         c_{.name = std::string(name),
            .functions = {functions.begin(), functions.end()},
@@ -199,6 +202,8 @@ class BranchPoint {
       specs_x_.push_back(t.spec());
     for (const Function& f : functions)
       sides_.push_back(record(outer, specs_x_, f));
+    for (Recorded& r : sides_)
+      if (!assigns) r.stores.clear();
     specs_ = specs_of(name, sides_);
     for (const Spec& s : specs_)
       c_.trainable.push_back(is_trainable(s.dtype));
@@ -243,10 +248,15 @@ class BranchPoint {
           if (!is_known && followed(capture.tensor)) c_.captured.push_back(capture.tensor);
         } else if (std::find(seen.begin(), seen.end(), capture.cell.get()) == seen.end()) {
           seen.push_back(capture.cell.get());
+          c_.versions.add(capture.cell);
           const Tensor& value = operands_.value_of(capture.cell);
           if (followed(value)) c_.variables.emplace_back(capture.cell), values.push_back(value);
         }
       }
+    for (const auto& cell : cells_)   // a function may read the value that it has assigned
+      if (std::find(seen.begin(), seen.end(), cell.get()) == seen.end())
+        if (const Tensor& value = operands_.value_of(cell); followed(value))
+          c_.variables.emplace_back(cell), values.push_back(value);
     inputs_.insert(inputs_.end(), c_.captured.begin(), c_.captured.end());
     inputs_.insert(inputs_.end(), values.begin(), values.end());
   }
@@ -296,8 +306,9 @@ class BranchPoint {
     struct Half {
       Parts parts;
       Recorded r;
-      std::size_t first_kept;
+      std::vector<std::size_t> kept;   // the results of the op that its kept values are
     };
+    const std::size_t first_kept = forward_specs.size();
     std::vector<Half> halves;
     for (const Function& f : c_.functions) {
       Recorded r =
@@ -308,12 +319,17 @@ class BranchPoint {
       Parts parts = cut(r.program, dy, all.subspan(specs_.size()));
       std::vector<int> results = add_outputs(parts.first, all.first(specs_.size()), r);
       results.resize(forward_specs.size(), kNone);   // what other sides keep
-      const std::size_t first_kept = forward_specs.size();
       int next = static_cast<int>(parts.first.outputs().size());
+      std::vector<std::size_t> kept;
       for (const ValueId v : parts.kept) {
         parts.first.add_output(parts.first.all_of(v));
-        results.push_back(next++);
-        forward_specs.push_back(parts.first[v].spec);
+        // One branch runs, so branches share results of equal specs.
+        std::size_t k = first_kept;
+        while (k < forward_specs.size() && (forward_specs[k] != parts.first[v].spec || results[k] != kNone))
+          ++k;
+        if (k == forward_specs.size()) forward_specs.push_back(parts.first[v].spec), results.push_back(kNone);
+        results[k] = next++;
+        kept.push_back(k);
       }
       Program p = parts.first;
       p.forget_constants();
@@ -322,7 +338,7 @@ class BranchPoint {
       given.resize(specs.size(), kNone);
       set_operands(*callee, given, r.captures, operands_);
       forward.push_back({callee, std::move(results)});
-      halves.push_back({std::move(parts), std::move(r), first_kept});
+      halves.push_back({std::move(parts), std::move(r), std::move(kept)});
     }
     for (Side& s : forward)
       s.results.resize(forward_specs.size(), kNone);
@@ -360,7 +376,7 @@ class BranchPoint {
         else if (i < n)
           arguments.push_back(place(static_cast<std::size_t>(operands_.of(h.r.captures[i - specs.size()]))));
         else
-          arguments.push_back(place(operands.size() + h.first_kept + i - n));
+          arguments.push_back(place(operands.size() + h.kept[i - n]));
       }
       callees.push_back(std::make_shared<Callee>(std::move(p)));
       callees.back()->operands = std::move(arguments);
@@ -384,17 +400,14 @@ class BranchPoint {
                        std::size_t cotangents) {
     const auto c = std::make_shared<const Choice>(c_);
     Tensors results(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(specs_.size()));
-    const auto trainable_of = [c](std::span<const Tensor> all) {
-      Tensors some;
-      for (std::size_t k = 0; k < all.size(); ++k)
-        if (c->trainable[k]) some.push_back(all[k]);
-      return some;
-    };
-    record_operation(
+    record_operation_of_used(
         c->name, results, inputs_,
-        [c, back, trainable_of, cotangents](std::span<const Tensor> dy) {
-          const Tensors given = trainable_of(dy);
-          Tensors in = c->x;
+        [c, back, cotangents](std::span<const Tensor> dy) {
+          Tensors given, in = c->x;
+          Choice used = *c;
+          for (std::size_t k = 0; k < dy.size(); ++k)
+            if (used.trainable[k] = c->trainable[k] && dy[k].defined(); used.trainable[k])
+              given.push_back(dy[k]);
           in.insert(in.end(), given.begin(), given.end());
           const bool differentiates =
               std::any_of(in.begin(), in.end(), [](const Tensor& t) { return followed(t); }) ||
@@ -403,8 +416,8 @@ class BranchPoint {
           if (differentiates || given.size() != cotangents) {
             std::vector<Function> gradients;
             for (const Function& f : c->functions)
-              gradients.push_back(c->gradient_of(f));
-            dx = choose(*c, in, gradients);
+              gradients.push_back(used.gradient_of(f));
+            dx = choose(used, in, gradients);
           } else {
             Tensors read = back->read;
             read.insert(read.end(), given.begin(), given.end());
@@ -412,7 +425,7 @@ class BranchPoint {
           }
           return std::vector<Gradient>(dx.begin(), dx.end());
         },
-        [c, trainable_of](std::span<const Tensor> tangents) {
+        [c](std::span<const Tensor> tangents) {
           std::vector<std::size_t> given;
           Tensors in = c->x;
           for (std::size_t s = 0; s < tangents.size(); ++s)
@@ -441,9 +454,10 @@ class BranchPoint {
 }   // namespace
 
 std::vector<Tensor> Tracer::branch(std::string_view name, const Tensor& index,
-                                   std::span<const Tensor> operands, std::span<const Branch> branches) {
+                                   std::span<const Tensor> operands, std::span<const Branch> branches,
+                                   bool assigns) {
   if (is_silent()) return branches[selected(index, branches.size())](operands);
-  return BranchPoint(*this, name, index, operands, branches).run();
+  return BranchPoint(*this, name, index, operands, branches, assigns).run();
 }
 
 }   // namespace tapedeck::compiled

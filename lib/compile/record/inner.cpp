@@ -23,6 +23,14 @@ Tensor zeros_of(const Spec& spec) {
   return t;
 }
 
+void Versions::check(std::string_view name) const {
+  for (const auto& [cell, id] : all_)
+    if (cell->value.id() != id)
+      throw_error<GradientError>(
+          "{}: {} has been updated since the forward pass; take the gradient before the update", name,
+          detail::described(*cell));
+}
+
 Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f) {
   const RecordingScope unrecorded(nullptr);
   Tensors x;

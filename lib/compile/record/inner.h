@@ -7,7 +7,7 @@
 #include "compile/plan/plan.h"
 #include "compile/record/tracer.h"
 #include "compile/replay/workspace.h"
-#include "tapedeck/variable.h"
+#include "tape/variable.h"
 
 namespace tapedeck::compiled {
 
@@ -77,6 +77,18 @@ struct Parts {
 };
 /// Cuts off the nodes that depend on the arguments `from`.
 Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second);
+
+/// The values of variables that a function has read, which it is to read again when a derivative runs it
+/// again.
+class Versions {
+ public:
+  void add(const std::shared_ptr<detail::VariableCell>& cell) { all_.emplace_back(cell, cell->value.id()); }
+  /// Throws GradientError if a variable has been updated since.
+  void check(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, std::uint64_t>> all_;
+};
 
 /// A tensor of zeros, which no recording has seen.
 Tensor zeros_of(const Spec& spec);

@@ -3,17 +3,17 @@
 //
 // As in branch.cpp, the step is recorded by itself, what it captures becomes an operand, and a variable that
 // it assigns becomes one more carry. The gradient is a loop in the other direction: its carries are the
-// cotangents of the carries, and the sums of the gradients of what is captured. What it reads of a step is
-// stacked by the forward loop, as further outputs; operands that are the same in every step are not.
+// cotangents of the carries, and the sums of the gradients of what is captured. What it reads of a step is an
+// output of the forward loop; operands that are the same in every step are not. If the number of steps is not
+// known before, or with snapshots, the steps run again for the gradient instead (loop_program.h). Further
+// derivatives, and tangents, are loops of functions that compute derivatives, recorded like any other.
 #include <algorithm>
-#include <cstring>
 
-#include "compile/record/inner.h"
-#include "core/bytes.h"
+#include "compile/record/loop_program.h"
 #include "core/format.h"
 #include "core/storage.h"
-#include "kernels/layout/copy.h"
 #include "op/recorder.h"
+#include "tape/record_operation.h"
 #include "tape/tape.h"
 #include "tape/variable.h"
 #include "tapedeck/control.h"
@@ -21,127 +21,39 @@
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops/array.h"
-#include "tapedeck/record_operation.h"
 
 namespace tapedeck::compiled {
 namespace {
 
-using Function = Trace::Branch;
-
-// The operands of the op are carries, then tensors of entries, then others. Its results are the carries, then
-// the stacked outputs of the steps.
-struct LoopProgram {
-  std::shared_ptr<const Callee> condition, step;   // condition: null if there is none
-  std::int64_t steps;
-  std::size_t carries, entries, outputs;
-  bool reverse;
-  std::vector<Spec> results;
-};
-struct LoopAttrs {
-  std::shared_ptr<const LoopProgram> program;
-};
-
-Spec entry_of(const Spec& stacked) {
-  Spec entry{stacked.dtype, {}};
-  for (int d = 1; d < stacked.shape.ndim(); ++d)
-    entry.shape.push_back(stacked.shape[d]);
-  return entry;
-}
-Spec stacked(const Spec& entry, std::int64_t n) {
-  Spec all{entry.dtype, {n}};
-  for (const std::int64_t d : entry.shape)
-    all.shape.push_back(d);
+bool varies(const Spec& s) { return is_trainable(s.dtype); }
+std::vector<std::size_t> varying(std::span<const Spec> specs) {
+  std::vector<std::size_t> all;
+  for (std::size_t k = 0; k < specs.size(); ++k)
+    if (varies(specs[k])) all.push_back(k);
   return all;
 }
-
-// One execution of a loop.
-class LoopRun {
- public:
-  LoopRun(const LoopProgram& l, Refs x) : l_(l), x_(x) {
-    for (std::size_t i = 0; i < l.carries; ++i)
-      carries_.push_back(x[static_cast<int>(i)]);
-    for (std::size_t i = 0; i < l.entries; ++i)
-      entries_.push_back(allocate(entry_of(x[static_cast<int>(l.carries + i)].spec())));
-  }
-
-  void run(std::span<Tensor> y) {
-    const BorrowedWorkspace workspace(l_.step->workspaces);
-    Replay& step = workspace->replay(0, l_.step->plan);
-    Tensors x, out[2];
-    for (std::int64_t k = 0; k < l_.steps && goes_on(); ++k) {
-      const std::int64_t at = l_.reverse ? l_.steps - 1 - k : k;
-      for (std::size_t i = 0; i < l_.entries; ++i) {
-        const Tensor& all = x_[static_cast<int>(l_.carries + i)];
-        const auto bytes = static_cast<std::size_t>(entries_[i].nbytes());
-        if (bytes) std::memcpy(entries_[i].raw(), all.raw() + static_cast<std::size_t>(at) * bytes, bytes);
-      }
-      arguments(*l_.step, x);
-      Tensors& results = out[k % 2];   // those of the step before are arguments
-      step.run(x, {}, results);
-      for (std::size_t i = 0; i < l_.carries; ++i)
-        carries_[i] = results[i];
-      for (std::size_t i = 0; i < l_.outputs; ++i) {
-        const Tensor& from = results[l_.carries + i];
-        const auto bytes = static_cast<std::size_t>(from.nbytes());
-        if (bytes)
-          std::memcpy(y[l_.carries + i].raw() + static_cast<std::size_t>(at) * bytes, from.raw(), bytes);
-      }
-    }
-    for (std::size_t i = 0; i < l_.carries; ++i)
-      copy_elements(carries_[i], y[i]);
-  }
-
- private:
-  bool goes_on() {
-    if (!l_.condition) return true;
-    const BorrowedWorkspace workspace(l_.condition->workspaces);
-    Tensors x;
-    arguments(*l_.condition, x);
-    workspace->replay(0, l_.condition->plan).run(x, {}, holds_);
-    return *elements<std::uint8_t>(holds_[0]) != 0;
-  }
-  void arguments(const Callee& callee, Tensors& x) const {
-    x.clear();
-    for (const int i : callee.operands)
-      if (const auto k = static_cast<std::size_t>(i); i == kNone)
-        x.emplace_back();
-      else
-        x.push_back(k < l_.carries                ? carries_[k]
-                    : k < l_.carries + l_.entries ? entries_[k - l_.carries]
-                                                  : x_[i]);
-  }
-
-  const LoopProgram& l_;
-  Refs x_;
-  Tensors carries_, entries_, holds_;
-};
-
-constexpr Op kLoop = {
-    .name = "loop",
-    .doc = "The results of a loop whose step is a program.",
-    .args = {"operand"},
-    .infer = [](const Call& c) { return c.attrs<LoopAttrs>().program->results; },
-    .forward = {[](const Call& c, std::span<Tensor> y) {
-                  const Untraced untraced;
-                  LoopRun(*c.attrs<LoopAttrs>().program, c.x).run(y);
-                },
-                Outputs::fresh, KernelDtypes::all},
-    .rule = Rule::none(),
-};
-
-Tensors run_op(const Tensors& operands, LoopProgram l) {
-  const RecordingScope unrecorded(nullptr);
-  return kLoop.run(operands, LoopAttrs{std::make_shared<const LoopProgram>(std::move(l))});
+template <class T> void append(std::vector<T>& all, std::span<const T> more) {
+  all.insert(all.end(), more.begin(), more.end());
 }
 
-bool varies(const Spec& s) { return is_trainable(s.dtype); }
+// Calls a loop, in a recording or not.
+Tensors call(const Trace::Loop& l, std::span<const Tensor> operands) {
+  if (thread_state.trace && thread_state.trace->records()) return thread_state.trace->loop(l, operands);
+  const auto carries = static_cast<std::ptrdiff_t>(l.carries);
+  Tensors init(operands.begin(), operands.begin() + carries), xs(operands.begin() + carries, operands.end());
+  if (!l.condition) return detail::scan(l.step, init, xs, {.length = l.steps, .reverse = l.reverse});
+  return detail::while_loop([&](std::span<const Tensor> x) { return bool(Condition(l.condition(x)[0])); }, {},
+                            l.step, std::move(init), {.maximum_iterations = l.steps});
+}
 
-// What is needed for the derivatives of a loop.
+// A loop, and what its derivatives are taken of.
 struct Derivative {
   Trace::Loop l;
   std::vector<Spec> carries, entries, outputs;   // of a step
   Tensors captured = {};                         // tensors that recorders follow
   std::vector<Variable> variables = {};          // whose values recorders follow
+  std::vector<bool> used = {};                   // by output: whether it has a cotangent
+  Versions versions = {};
 
   std::size_t uses() const { return captured.size() + variables.size(); }
   std::size_t operands() const { return carries.size() + entries.size(); }
@@ -152,26 +64,148 @@ struct Derivative {
   Tensors with_gradients(std::span<const Tensor> in) const {
     GradientTape tape({.watch_accessed_variables = false});
     std::vector<Source> list;
-    for (std::size_t i = 0; i < operands(); ++i)
-      if (varies(i < carries.size() ? carries[i] : entries[i - carries.size()])) list.emplace_back(in[i]);
+    for (const std::size_t k : varying(carries))
+      list.emplace_back(in[k]);
+    for (const std::size_t k : varying(entries))
+      list.emplace_back(in[carries.size() + k]);
     const std::size_t own = list.size();
     list.insert(list.end(), captured.begin(), captured.end());
     list.insert(list.end(), variables.begin(), variables.end());
     for (const Source& s : list)
       s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
     Tensors y = l.step(in.first(operands())), targets;
-    GradientOptions options;
+    GradientOptions options{.unconnected = UnconnectedGradients::zero};
     std::size_t next = operands();
-    for (const Tensor& t : y)
-      if (varies(t.spec())) targets.push_back(t), options.output_gradients.push_back(in[next++]);
-    std::vector<Gradient> dx = tape.gradient(Targets(targets), Sources(list), options);
-    for (std::size_t k = 0; k < dx.size(); ++k) {
-      const Tensor& x = tensor_of(list[k]);
-      if (k < own)
-        y.push_back(dx[k].defined() ? std::move(dx[k]).dense() : zeros(x.shape(), x.dtype()));
-      else
-        y.push_back(dx[k].defined() ? in[next++] + std::move(dx[k]).dense() : in[next++]);
-    }
+    for (std::size_t k = 0; k < y.size(); ++k)
+      if (k < carries.size() ? varies(carries[k]) : used[k - carries.size()])
+        targets.push_back(y[k]), options.output_gradients.push_back(in[next++]);
+    for (std::size_t k = own; k < list.size(); ++k)   // a sum is the first term of the gradient
+      targets.push_back(tensor_of(list[k])), options.output_gradients.push_back(in[next++]);
+    for (Gradient& g : tape.gradient(Targets(targets), Sources(list), options))
+      y.push_back(std::move(g).dense());
+    return y;
+  }
+
+  // The cotangents of the operands that vary, and of what is captured, by a loop of gradients. dy: those of
+  // the carries that vary, and of the outputs that are used.
+  Tensors gradients(std::span<const Tensor> x, std::span<const Tensor> dy) const {
+    versions.check(l.name);
+    const std::vector<std::size_t> vc = varying(carries);
+    // A loop for the carries before each step.
+    Trace::Loop again{.name = l.name,
+                      .steps = l.steps,
+                      .condition = {},
+                      .step =
+                          [d = *this](std::span<const Tensor> in) {
+                            Tensors y = d.l.step(in);
+                            y.resize(d.carries.size());
+                            append(y, in.first(d.carries.size()));
+                            return y;
+                          },
+                      .carries = carries.size(),
+                      .reverse = l.reverse,
+                      .assigns = false};
+    const Tensors states = call(again, x);
+    Trace::Loop back{
+        .name = l.name,
+        .steps = l.steps,
+        .condition = {},
+        .step =
+            [d = *this, nc = vc.size()](std::span<const Tensor> in) {
+              // in: cotangents, sums; then states, entries, cotangents of outputs
+              const std::size_t sums = d.uses();
+              const std::span<const Tensor> entries = in.subspan(nc + sums);
+              Tensors x(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(d.operands()));
+              append(x, in.first(nc));
+              append(x, entries.subspan(d.operands()));
+              append(x, in.subspan(nc, sums));
+              const Tensors all = d.with_gradients(x);
+              const std::span<const Tensor> dx = std::span(all).subspan(d.carries.size() + d.outputs.size());
+              Tensors y(dx.begin(), dx.begin() + static_cast<std::ptrdiff_t>(nc));
+              append(y, dx.last(sums));
+              append(y, dx.subspan(nc, dx.size() - nc - sums));
+              return y;
+            },
+        .carries = vc.size() + uses(),
+        .reverse = !l.reverse,
+        .assigns = false};
+    Tensors in(dy.begin(), dy.begin() + static_cast<std::ptrdiff_t>(vc.size()));
+    append(in, std::span<const Tensor>(no_sums()));
+    append(in, std::span(states).subspan(carries.size()));
+    append(in, x.subspan(carries.size()));
+    append(in, dy.subspan(vc.size()));
+    Tensors y = call(back, in);
+    // carries, sums, entries -> carries, entries, sums
+    std::rotate(y.begin() + static_cast<std::ptrdiff_t>(vc.size()),
+                y.begin() + static_cast<std::ptrdiff_t>(vc.size() + uses()), y.end());
+    return y;
+  }
+
+  // The sums before the first step: -0 + x is x, whatever the sign of a zero.
+  Tensors no_sums() const {
+    Tensors all;
+    for (const Tensor& t : captured)
+      all.push_back(full(t.shape(), -0.0, t.dtype()));
+    for (const Variable& v : variables)
+      all.push_back(full(v.shape(), -0.0, v.dtype()));
+    return all;
+  }
+
+  // The tangents of the results, by a loop of tangents; undefined for those that do not vary. given: the
+  // tangents of the operands that vary and of what is captured; undefined for those without one.
+  Tensors tangents(std::span<const Tensor> x, std::span<const Tensor> given) const {
+    versions.check(l.name);
+    const std::vector<std::size_t> vc = varying(carries), ve = varying(entries);
+    Tensors in(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(carries.size()));
+    for (std::size_t k = 0; k < vc.size(); ++k)
+      in.push_back(given[k].defined() ? given[k] : zeros(carries[vc[k]].shape, carries[vc[k]].dtype));
+    append(in, x.subspan(carries.size()));
+    std::vector<std::size_t> moving;   // the entries with tangents
+    for (std::size_t k = 0; k < ve.size(); ++k)
+      if (given[vc.size() + k].defined()) moving.push_back(ve[k]), in.push_back(given[vc.size() + k]);
+    const std::span<const Tensor> of_uses = given.subspan(vc.size() + ve.size());
+    const auto step = [d = *this, vc, moving,
+                       uses = Tensors(of_uses.begin(), of_uses.end())](std::span<const Tensor> all) {
+      const std::size_t nc = d.carries.size();
+      Tensors own(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(nc)), known;
+      append(own, all.subspan(nc + vc.size(), d.entries.size()));
+      std::vector<Source> primals;
+      for (std::size_t k = 0; k < vc.size(); ++k)
+        primals.emplace_back(own[vc[k]]), known.push_back(all[nc + k]);
+      for (std::size_t k = 0; k < moving.size(); ++k)
+        primals.emplace_back(own[nc + moving[k]]),
+            known.push_back(all[nc + vc.size() + d.entries.size() + k]);
+      for (std::size_t k = 0; k < uses.size(); ++k)
+        if (uses[k].defined()) {
+          known.push_back(uses[k]);
+          if (k < d.captured.size())
+            primals.emplace_back(d.captured[k]);
+          else
+            primals.emplace_back(d.variables[k - d.captured.size()]);
+        }
+      const ForwardAccumulator forward(Sources(primals), known);
+      const Tensors y = d.l.step(own);
+      const auto jvp = [&](const Tensor& t) { return forward.jvp(t, UnconnectedGradients::zero).dense(); };
+      Tensors result(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(nc));
+      for (const std::size_t k : vc)
+        result.push_back(jvp(y[k]));
+      for (std::size_t k = nc; k < y.size(); ++k)
+        if (varies(y[k].spec())) result.push_back(jvp(y[k]));
+      return result;
+    };
+    Trace::Loop loop = l;
+    loop.step = step, loop.carries = carries.size() + vc.size(), loop.assigns = false;
+    if (l.condition)
+      loop.condition = [f = l.condition, n = carries.size()](std::span<const Tensor> all) {
+        return f(all.first(n));
+      };
+    const Tensors found = call(loop, in);
+    Tensors y(carries.size() + outputs.size());
+    std::size_t next = carries.size();
+    for (const std::size_t k : vc)
+      y[k] = found[next++];
+    for (const std::size_t k : varying(outputs))
+      y[carries.size() + k] = found[next++];
     return y;
   }
 };
@@ -188,7 +222,7 @@ class LoopPoint {
         d_.entries.push_back(entry_of(operands[i].spec())), entries_.push_back(operands[i]);
     step_ = record(outer, step_specs(), l.step);
     for (std::size_t k = l.carries; k < step_.results.size(); ++k)
-      d_.outputs.push_back(step_.results[k].spec);
+      d_.outputs.push_back(step_.results[k].spec), d_.used.push_back(varies(step_.results[k].spec));
     if (l.condition) condition_ = record(outer, d_.carries, l.condition);
     for (const auto& [cell, value] : step_.stores)
       cells_.push_back(cell);
@@ -200,28 +234,35 @@ class LoopPoint {
     for (const Tensors* list : {&carries_, &entries_})
       for (const Tensor& t : *list)
         differentiates |= thread_state.innermost && followed(t);
-    if (!differentiates) return finish(run_op(operands(), program(step_, step_.results.size(), {})));
-    if (d_.l.condition)
-      throw_error<TraceError>("compile: {} has no gradient in compiled functions yet; use scan", d_.l.name);
-    return finish(run_recorded());
+    if (differentiates) return finish(run_recorded());
+    LoopProgram l = program(step_, std::move(step_.program), d_.outputs.size(), {});
+    add_condition(l);
+    return finish(run_loop(operands(), std::move(l)));
   }
 
  private:
   std::vector<Spec> step_specs() const {
     std::vector<Spec> all = d_.carries;
-    all.insert(all.end(), d_.entries.begin(), d_.entries.end());
+    append(all, std::span<const Spec>(d_.entries));
     return all;
   }
   std::size_t all_carries() const { return carries_.size() + cells_.size(); }
+  bool runs_again() const { return d_.l.condition || d_.l.snapshots > 0; }
 
   void find_uses() {
     if (!thread_state.innermost) return;
     for (const Tracer::Capture& capture : step_.captures) {
       if (!capture.cell) {
         if (followed(capture.tensor)) d_.captured.push_back(capture.tensor);
-      } else if (std::find(cells_.begin(), cells_.end(), capture.cell) == cells_.end()) {
-        if (followed(others_.value_of(capture.cell))) d_.variables.emplace_back(capture.cell);
+        continue;
       }
+      d_.versions.add(capture.cell);
+      if (followed(others_.value_of(capture.cell))) d_.variables.emplace_back(capture.cell);
+    }
+    for (const auto& cell : cells_) {   // a step may read the value that it has assigned
+      const bool is_read = std::any_of(step_.captures.begin(), step_.captures.end(),
+                                       [&](const Tracer::Capture& capture) { return capture.cell == cell; });
+      if (!is_read && followed(others_.value_of(cell))) d_.variables.emplace_back(cell);
     }
   }
 
@@ -232,68 +273,66 @@ class LoopPoint {
       return static_cast<int>(carries_.size()) + static_cast<int>(at - cells_.begin());
     return static_cast<int>(all_carries() + entries_.size()) + others_.of(capture);
   }
-  std::vector<int> given(std::size_t carries, std::size_t entries) const {
-    std::vector<int> all;
-    for (std::size_t i = 0; i < carries; ++i)
-      all.push_back(static_cast<int>(i));
-    for (std::size_t i = 0; i < entries; ++i)
-      all.push_back(static_cast<int>(all_carries() + i));
-    return all;
-  }
-  std::shared_ptr<const Callee> callee(Program p, std::vector<int> places, const Recorded& r) {
+  std::shared_ptr<const Callee> callee(Program p, std::size_t entries, std::size_t unread,
+                                       const Recorded& r) {
     p.forget_constants();
     const auto made = std::make_shared<Callee>(std::move(p));
+    for (std::size_t i = 0; i < carries_.size(); ++i)
+      made->operands.push_back(static_cast<int>(i));
+    for (std::size_t i = 0; i < entries; ++i)
+      made->operands.push_back(static_cast<int>(all_carries() + i));
+    made->operands.resize(made->operands.size() + unread, kNone);
     for (const Tracer::Capture& c : r.captures)
-      places.push_back(operand_of(c));
-    made->operands = std::move(places);
+      made->operands.push_back(operand_of(c));
     return made;
   }
 
-  // The program of the loop, whose step has the first `results` results of r, and keeps more of them.
-  LoopProgram program(Recorded& r, std::size_t results, std::span<const Access> kept,
-                      Program* first = nullptr, std::size_t cotangents = 0) {
-    Program& p = first ? *first : r.program;
+  // The program of the loop, whose step is p, a program of r or its first part. It has the first `outputs`
+  // outputs, and those in `kept`. unread: the number of arguments that follow the operands of a step.
+  LoopProgram program(const Recorded& r, Program p, std::size_t outputs, std::span<const Access> kept,
+                      std::size_t unread = 0) {
     LoopProgram l{.condition = {},
                   .step = {},
                   .steps = d_.l.steps,
-                  .carries = all_carries(),
+                  .carries = {},
+                  .outputs = {},
                   .entries = entries_.size(),
-                  .outputs = results - carries_.size() + kept.size(),
-                  .reverse = d_.l.reverse,
-                  .results = {}};
+                  .reverse = d_.l.reverse};
+    const auto add = [&](const Access& a, std::vector<Spec>& specs) {
+      p.add_output(a), specs.push_back(a.spec);
+    };
     for (std::size_t k = 0; k < carries_.size(); ++k)
-      p.add_output(r.results[k]), l.results.push_back(r.results[k].spec);
-    for (const auto& cell : cells_) {
-      const auto at =
-          std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) { return s.first == cell; });
-      p.add_output(at->second), l.results.push_back(at->second.spec);
-    }
-    for (std::size_t k = carries_.size(); k < results; ++k)
-      p.add_output(r.results[k]), l.results.push_back(stacked(r.results[k].spec, d_.l.steps));
+      add(r.results[k], l.carries);
+    for (const auto& cell : cells_)
+      add(std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) { return s.first == cell; })
+              ->second,
+          l.carries);
+    for (std::size_t k = 0; k < outputs; ++k)
+      add(r.results[carries_.size() + k], l.outputs);
     for (const Access& a : kept)
-      p.add_output(a), l.results.push_back(stacked(a.spec, d_.l.steps));
-    std::vector<int> places = given(carries_.size(), entries_.size());
-    places.resize(places.size() + cotangents, kNone);
-    l.step = callee(p, std::move(places), r);
-    if (condition_) {
-      condition_->program.add_output(condition_->results.at(0));
-      l.condition = callee(condition_->program, given(carries_.size(), 0), *condition_);
-    }
+      add(a, l.outputs);
+    l.step = callee(std::move(p), entries_.size(), unread, r);
     return l;
+  }
+  void add_condition(LoopProgram& l) {
+    if (!condition_) return;
+    Program p = condition_->program;
+    p.add_output(condition_->results.at(0));
+    l.condition = callee(std::move(p), 0, 0, *condition_);
   }
   // The operands of the op. To be called when all programs are made.
   Tensors operands() {
     Tensors all = carries_;
     for (const auto& cell : cells_)
       all.push_back(others_.value_of(cell));
-    all.insert(all.end(), entries_.begin(), entries_.end());
-    all.insert(all.end(), others_.list().begin(), others_.list().end());
+    append(all, std::span<const Tensor>(entries_));
+    append(all, std::span<const Tensor>(others_.list()));
     return all;
   }
 
   // Assigns variables, and returns the results of the loop itself.
   Tensors finish(Tensors y) {
-    for (std::size_t k = 0; k < cells_.size(); ++k)
+    for (std::size_t k = 0; d_.l.assigns && k < cells_.size(); ++k)
       Variable(cells_[k]).assign(y[carries_.size() + k]);
     y.erase(y.begin() + static_cast<std::ptrdiff_t>(carries_.size()),
             y.begin() + static_cast<std::ptrdiff_t>(all_carries()));
@@ -302,163 +341,199 @@ class LoopPoint {
   }
 
   Tensors run_recorded() {
-    // The operands of the function that is recorded, as specs: those of a step, cotangents, sums.
+    const std::vector<std::size_t> vc = varying(d_.carries), ve = varying(d_.entries),
+                                   vo = varying(d_.outputs);
+    // The function that is recorded takes the operands of a step, cotangents, and sums.
     std::vector<Spec> specs = step_specs();
-    const std::size_t own = specs.size();
-    std::vector<std::size_t> varying_carries, varying_entries, varying_outputs;
-    for (std::size_t k = 0; k < d_.carries.size(); ++k)
-      if (varies(d_.carries[k])) varying_carries.push_back(k), specs.push_back(d_.carries[k]);
-    for (std::size_t k = 0; k < d_.outputs.size(); ++k)
-      if (varies(d_.outputs[k])) varying_outputs.push_back(k), specs.push_back(d_.outputs[k]);
-    for (std::size_t k = 0; k < d_.entries.size(); ++k)
-      if (varies(d_.entries[k])) varying_entries.push_back(k);
-    const std::size_t first_sum = specs.size();
+    const std::size_t own = specs.size(), first_sum = own + vc.size() + vo.size();
+    for (const std::size_t k : vc)
+      specs.push_back(d_.carries[k]);
+    for (const std::size_t k : vo)
+      specs.push_back(d_.outputs[k]);
     Tensors uses = d_.captured;
     for (const Variable& v : d_.variables)
       uses.push_back(others_.value_of(v.cell().shared_from_this()));
     for (const Tensor& t : uses)
       specs.push_back(t.spec());
-    Recorded r = record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(in); });
+    const Recorded r =
+        record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(in); });
 
     const std::size_t results = carries_.size() + d_.outputs.size();
-    const std::span<const Access> gradients = std::span<const Access>(r.results).subspan(results);
+    const std::span<const Access> gradients = std::span(r.results).subspan(results);
     const std::vector<ValueId> arguments = r.program.arguments();
-    const std::vector<ValueId> later(arguments.begin() + static_cast<std::ptrdiff_t>(own),
-                                     arguments.begin() + static_cast<std::ptrdiff_t>(specs.size()));
+    const std::span<const ValueId> later = std::span(arguments).subspan(own, specs.size() - own);
     Parts parts = cut(r.program, later, gradients);
+    // The outputs of a backward step: cotangents of carries, sums, cotangents of entries.
     Program& back = parts.second;
-    for (const Access& a : gradients)
+    std::vector<Access> ordered(gradients.begin(),
+                                gradients.begin() + static_cast<std::ptrdiff_t>(vc.size()));
+    append(ordered, gradients.last(uses.size()));
+    append(ordered, gradients.subspan(vc.size(), ve.size()));
+    for (const Access& a : ordered)
       back.add_output(a);
     back.forget_constants();
-    IdVector<ValueId, bool> read(back.values().size());
-    for (const Node& n : back.nodes())
-      for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
-    for (const Access& a : back.outputs())
-      if (a.reads()) read[a.of] = true;
+    const IdVector<ValueId, bool> read = find_read(back);
+
     // What each step keeps: its carries that the gradient reads, then computed values.
     std::vector<Access> kept;
     std::vector<int> kept_carry(all_carries(), kNone);
-    const auto carry_of_argument = [&](std::size_t i) -> int {
-      if (i < carries_.size()) return static_cast<int>(i);
-      if (i < specs.size()) return kNone;
-      const Tracer::Capture& capture = r.captures[i - specs.size()];
-      const int place = operand_of(capture);
+    const auto carry_of = [&](std::size_t argument) {
+      const int place = argument < carries_.size() ? static_cast<int>(argument)
+                        : argument < specs.size()  ? kNone
+                                                   : operand_of(r.captures[argument - specs.size()]);
       return place < static_cast<int>(all_carries()) ? place : kNone;
     };
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (const int carry = carry_of_argument(i); carry != kNone && read[arguments[i]]) {
-        kept_carry[static_cast<std::size_t>(carry)] = static_cast<int>(kept.size());
-        kept.push_back(parts.first.all_of(arguments[i]));
+      if (const int carry = carry_of(i); carry != kNone && read[arguments[i]]) {
+        int& place = kept_carry[static_cast<std::size_t>(carry)];
+        if (place == kNone)
+          place = static_cast<int>(kept.size()), kept.push_back(parts.first.all_of(arguments[i]));
       }
     const std::size_t first_value = kept.size();
     for (const ValueId v : parts.kept)
       kept.push_back(parts.first.all_of(v));
 
-    LoopProgram forward = program(r, results, kept, &parts.first, specs.size() - own);
-    const std::size_t first_kept = forward.results.size() - kept.size();
-    const Tensors x = operands();
-    Tensors y = run_op(x, std::move(forward));
-
-    // The backward loop. Its carries: cotangents of carries, sums. Its entries: kept values, entries of the
-    // forward loop that it reads, cotangents of outputs.
-    const std::size_t back_carries = varying_carries.size() + uses.size();
-    Tensors back_entries, back_others;
-    for (std::size_t k = 0; k < kept.size(); ++k)
-      back_entries.push_back(y[first_kept + k]);
+    // The operands of a backward step. Carries: cotangents of carries, sums. Entries: kept values, entries of
+    // the forward loop that it reads, cotangents of outputs.
+    LoopGradient g;
+    const std::size_t carries = vc.size() + uses.size();
     std::vector<int> place_of_entry(entries_.size(), kNone);
     for (std::size_t k = 0; k < entries_.size(); ++k)
-      if (read[arguments[carries_.size() + k]])
-        place_of_entry[k] = static_cast<int>(back_entries.size()), back_entries.push_back(entries_[k]);
-    const std::size_t all_entries = back_entries.size() + varying_outputs.size();
+      if (read[arguments[carries_.size() + k]]) {
+        place_of_entry[k] = static_cast<int>(kept.size() + g.entries.size());
+        g.entries.push_back(static_cast<int>(all_carries() + k));
+      }
+    const std::size_t first_cotangent = kept.size() + g.entries.size(), entries = first_cotangent + vo.size();
     std::vector<int> places;
     for (std::size_t i = 0; i < back.arguments().size(); ++i) {
-      const auto entry = [&](int k) { places.push_back(static_cast<int>(back_carries) + k); };
+      const auto entry = [&](std::size_t k) { places.push_back(static_cast<int>(carries + k)); };
       if (!read[back.arguments()[i]])
         places.push_back(kNone);
       else if (i >= arguments.size())
-        entry(static_cast<int>(first_value + i - arguments.size()));
-      else if (const int carry = carry_of_argument(i); carry != kNone)
-        entry(kept_carry[static_cast<std::size_t>(carry)]);
+        entry(first_value + i - arguments.size());
+      else if (const int carry = carry_of(i); carry != kNone)
+        entry(static_cast<std::size_t>(kept_carry[static_cast<std::size_t>(carry)]));
       else if (i < own)
-        entry(place_of_entry[i - carries_.size()]);
-      else if (i < own + varying_carries.size())
+        entry(static_cast<std::size_t>(place_of_entry[i - carries_.size()]));
+      else if (i < own + vc.size())
         places.push_back(static_cast<int>(i - own));
       else if (i < first_sum)
-        entry(static_cast<int>(back_entries.size() + i - own - varying_carries.size()));
+        entry(first_cotangent + i - own - vc.size());
       else if (i < specs.size())
-        places.push_back(static_cast<int>(i - first_sum + varying_carries.size()));
+        places.push_back(static_cast<int>(i - first_sum + vc.size()));
       else {
-        places.push_back(static_cast<int>(back_carries + all_entries + back_others.size()));
-        back_others.push_back(x[static_cast<std::size_t>(operand_of(r.captures[i - specs.size()]))]);
+        places.push_back(static_cast<int>(carries + entries + g.others.size()));
+        g.others.push_back(operand_of(r.captures[i - specs.size()]));
       }
     }
-    // Outputs of the program: gradients of carries, entries, sums; wanted: carries, sums, entries.
-    Program ordered = back;
-    ordered.clear_outputs();
-    const std::size_t nc = varying_carries.size(), ne = varying_entries.size();
-    LoopProgram l{.condition = {},
+    g.backward = {.condition = {},
                   .step = {},
                   .steps = d_.l.steps,
-                  .carries = back_carries,
-                  .entries = all_entries,
-                  .outputs = ne,
-                  .reverse = !d_.l.reverse,
-                  .results = {}};
-    const auto add = [&](std::size_t k, bool is_stacked) {
-      ordered.add_output(gradients[k]);
-      l.results.push_back(is_stacked ? stacked(gradients[k].spec, d_.l.steps) : gradients[k].spec);
-    };
-    for (std::size_t k = 0; k < nc; ++k)
-      add(k, false);
-    for (std::size_t k = 0; k < uses.size(); ++k)
-      add(nc + ne + k, false);
-    for (std::size_t k = 0; k < ne; ++k)
-      add(nc + k, true);
-    const auto made = std::make_shared<Callee>(std::move(ordered));
+                  .carries = {},
+                  .outputs = {},
+                  .entries = entries,
+                  .reverse = !d_.l.reverse};
+    for (std::size_t k = 0; k < ordered.size(); ++k)
+      (k < carries ? g.backward.carries : g.backward.outputs).push_back(ordered[k].spec);
+    const auto made = std::make_shared<Callee>(std::move(back));
     made->operands = std::move(places);
-    l.step = made;
+    g.backward.step = made;
 
-    // Recorders see the operands that vary, and what is captured.
-    Tensors inputs;
-    for (const std::size_t k : varying_carries)
-      inputs.push_back(carries_[k]);
-    for (const std::size_t k : varying_entries)
-      inputs.push_back(entries_[k]);
-    inputs.insert(inputs.end(), uses.begin(), uses.end());
-    Tensors outputs(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(carries_.size()));
-    for (std::size_t k = 0; k < d_.outputs.size(); ++k)
-      outputs.push_back(y[all_carries() + k]);
-    const auto program = std::make_shared<const LoopProgram>(std::move(l));
-    const auto backward = [=, carries = carries_.size(), name = d_.l.name](std::span<const Tensor> dy) {
-      const auto is_followed = [](const Tensor& t) { return t.defined() && followed(t); };
-      if (thread_state.innermost && (std::any_of(dy.begin(), dy.end(), is_followed) ||
-                                     std::any_of(inputs.begin(), inputs.end(), is_followed)))
-        throw_error<TraceError>("compile: {} has no second derivative in compiled functions yet", name);
-      Tensors in;
-      for (const std::size_t k : varying_carries)
-        in.push_back(dy[k]);
-      for (const Tensor& t : uses)   // -0 + x is x, whatever the sign of a zero
-        in.push_back(full(t.shape(), -0.0, t.dtype()));
-      in.insert(in.end(), back_entries.begin(), back_entries.end());
-      for (const std::size_t k : varying_outputs)
-        in.push_back(dy[carries + k]);
-      in.insert(in.end(), back_others.begin(), back_others.end());
-      const Tensors dx = run_op(in, LoopProgram(*program));
-      std::vector<Gradient> all;
-      for (std::size_t k = 0; k < nc; ++k)
-        all.emplace_back(dx[k]);
-      for (std::size_t k = 0; k < ne; ++k)
-        all.emplace_back(dx[nc + uses.size() + k]);
-      for (std::size_t k = 0; k < uses.size(); ++k)
-        all.emplace_back(dx[nc + k]);
-      return all;
-    };
-    const auto forward_mode = [name = d_.l.name](std::span<const Tensor>) -> Tensors {
-      throw_error<TraceError>("compile: {} has no forward mode in compiled functions yet", name);
-    };
-    record_operation(d_.l.name, outputs, inputs, backward, forward_mode);
+    LoopProgram forward;
+    if (runs_again()) {
+      g.forward = program(r, std::move(parts.first), 0, kept, specs.size() - own);
+      g.step = program(step_, step_.program, 0, {});
+      g.name = d_.l.name, g.snapshots = d_.l.snapshots;
+      forward = program(step_, std::move(step_.program), d_.outputs.size(), {});
+      add_condition(forward);
+    } else {
+      forward = program(r, std::move(parts.first), d_.outputs.size(), kept, specs.size() - own);
+    }
+    const Tensors x = operands();
+    Tensors y = run_loop(x, std::move(forward));
+    record_on_tapes(x, y, uses, std::move(g));
     return y;
   }
+
+  static IdVector<ValueId, bool> find_read(const Program& p) {
+    IdVector<ValueId, bool> read(p.values().size());
+    for (const Node& n : p.nodes())
+      for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
+    for (const Access& a : p.outputs())
+      if (a.reads()) read[a.of] = true;
+    return read;
+  }
+
+  // Recorders see the operands that vary, and what is captured.
+  void record_on_tapes(const Tensors& x, const Tensors& y, const Tensors& uses, LoopGradient g) {
+    Tensors inputs, own = carries_;
+    append(own, std::span<const Tensor>(entries_));
+    for (const std::size_t k : varying(d_.carries))
+      inputs.push_back(carries_[k]);
+    for (const std::size_t k : varying(d_.entries))
+      inputs.push_back(entries_[k]);
+    append(inputs, std::span<const Tensor>(uses));
+    Tensors outputs(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(carries_.size()));
+    append(outputs, std::span(y).subspan(all_carries(), d_.outputs.size()));
+
+    Tensors read;   // by the backward loop, if the values of all steps are kept
+    if (!runs_again()) {
+      append(read, std::span(y).subspan(all_carries() + d_.outputs.size()));
+      for (const int i : g.entries)
+        read.push_back(x[static_cast<std::size_t>(i)]);
+    }
+    Tensors others;
+    for (const int i : g.others)
+      others.push_back(x[static_cast<std::size_t>(i)]);
+    const Tensor steps = d_.l.condition ? y.back() : fill_steps();
+    const auto shared = std::make_shared<const LoopGradient>(std::move(g));
+    const auto first_order = [=, d = d_, again = runs_again(), all = again_operands(x)](const Tensors& dy) {
+      const auto nc = static_cast<std::ptrdiff_t>(varying(d.carries).size());
+      Tensors in(dy.begin(), dy.begin() + nc);
+      append(in, std::span<const Tensor>(d.no_sums()));
+      if (again) {
+        in.insert(in.end(), dy.begin() + nc, dy.end());
+        return run_loop_gradient(steps, all, in, *shared);
+      }
+      append(in, std::span<const Tensor>(read));
+      in.insert(in.end(), dy.begin() + nc, dy.end());
+      append(in, std::span<const Tensor>(others));
+      return run_loop(in, shared->backward);
+    };
+    const auto backward = [=, d = d_](std::span<const Tensor> all) {
+      Tensors dy;
+      Derivative some = d;
+      const std::size_t nc = d.carries.size();
+      for (std::size_t k = 0; k < nc; ++k)
+        if (varies(d.carries[k]))
+          dy.push_back(all[k].defined() ? all[k] : zeros(d.carries[k].shape, d.carries[k].dtype));
+      for (std::size_t k = 0; k < d.outputs.size(); ++k)
+        if (some.used[k] = d.used[k] && all[nc + k].defined(); some.used[k]) dy.push_back(all[nc + k]);
+      const auto is_followed = [](const Tensor& t) { return followed(t); };
+      const bool differentiates =
+          some.used != d.used ||
+          (thread_state.innermost && (std::any_of(dy.begin(), dy.end(), is_followed) ||
+                                      std::any_of(inputs.begin(), inputs.end(), is_followed)));
+      if (differentiates && d.l.condition)
+        throw_error<TraceError>(
+            "compile: a second derivative of {}, whose number of steps is not known when the function is "
+            "recorded; use scan or fori_loop, or forward mode for one of the derivatives",
+            d.l.name);
+      Tensors dx;
+      if (differentiates) {
+        dx = some.gradients(own, dy);
+      } else {
+        dx = first_order(dy);
+        const auto sums = dx.begin() + static_cast<std::ptrdiff_t>(varying(d.carries).size());
+        std::rotate(sums, sums + static_cast<std::ptrdiff_t>(d.uses()), dx.end());
+      }
+      return std::vector<Gradient>(dx.begin(), dx.end());
+    };
+    record_operation_of_used(d_.l.name, outputs, inputs, backward,
+                             [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });
+  }
+  Tensor fill_steps() const { return tensor(d_.l.steps); }
+  Tensors again_operands(const Tensors& x) const { return runs_again() ? x : Tensors(); }
 
   Tracer& outer_;
   Derivative d_;

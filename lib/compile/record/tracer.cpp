@@ -309,6 +309,9 @@ void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
       add_constant(t);
     return;
   }
+  define(std::move(node), y);
+}
+void Tracer::define(OpNode node, std::span<const Tensor> y) {
   for (const Tensor& t : y)
     node.out.push_back(new_value(t));
   program_.define(std::move(node));
@@ -317,7 +320,8 @@ void Tracer::add_op(OpNode node, std::span<const Tensor> y) {
 void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
   map_ = nullptr;
-  if (outer_ && !c.op.forward.loops) {
+  bool fails = false;
+  if (outer_ && !c.op.forward.loops && !is_constant(node)) {
     for (Tensor& t : y)
       clear(t);
   } else {
@@ -325,10 +329,18 @@ void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const
     const Restored call(call_, &c);
     const Restored result(result_, static_cast<const Tensor*>(y.data()));
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
-    kernel(c, y);
+    try {
+      kernel(c, y);
+    } catch (const Error&) {
+      if (!outer_) throw;
+      fails = true;   // a replay that comes here throws
+    }
   }
   node.map = map_;
-  add_op(std::move(node), y);
+  if (fails)
+    define(std::move(node), y);
+  else
+    add_op(std::move(node), y);
 }
 
 bool Tracer::attempt(const std::function<void()>& f) {
@@ -433,7 +445,11 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
           fmt::format("{}: the kernel of {} reads numbers on the host, and reads or changes variables, which "
                       "a replay would do at another time; pass their values as inputs{}",
                       name_, c.op.name, place()));
-    if (outer_) clear_all(c, y);
+    const bool fails = std::any_of(y.begin(), y.end(), [](const Tensor& t) { return !t.defined(); });
+    if (outer_ && (fails || !is_constant(node))) {
+      clear_all(c, y);
+      return define(std::move(node), y);
+    }
   }
   add_op(std::move(node), y);
 }

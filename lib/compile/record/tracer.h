@@ -72,7 +72,7 @@ class Tracer final : public Trace {
   bool records() const override { return !is_silent(); }
   bool is_computed(const Tensor& x) override;
   std::vector<Tensor> branch(std::string_view name, const Tensor& index, std::span<const Tensor> operands,
-                             std::span<const Branch> branches) override;
+                             std::span<const Branch> branches, bool assigns = true) override;
   std::vector<Tensor> loop(const Loop& l, std::span<const Tensor> operands) override;
   std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
   bool attempt(const std::function<void()>& f) override;
@@ -139,6 +139,7 @@ class Tracer final : public Trace {
   KeyId key_of(const random::Key& key);
   KeyId key_of(const Call& c);
   void add_op(OpNode node, std::span<const Tensor> y);
+  void define(OpNode node, std::span<const Tensor> y);
   void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   void run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   void flush_stores();

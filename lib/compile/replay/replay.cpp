@@ -21,6 +21,16 @@ const std::byte*& read_memory_of(Tensor& operand) {
   return const_cast<const std::byte*&>(memory_of(operand));
 }
 
+// Most values of the arena are numbers.
+void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes == 4)
+    std::memcpy(to, from, 4);
+  else if (bytes == 8)
+    std::memcpy(to, from, 8);
+  else if (bytes > 0)
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
 // Copies the accumulator to y, unless it is there already.
 void begin_sum(const Tensor& before, Tensor& y) {
   if (before.address() != y.address()) copy_elements(before, y);
@@ -141,16 +151,14 @@ void Replay::bind(ValueId v, Writable m) {
 }
 
 // Provides the elements of a value that no kernel writes to its home: copies `from`, or borrows its memory.
-void Replay::fill(ValueId v, const Tensor& from) {
+void Replay::fill(ValueId v, const std::byte* from) {
   switch (plan_.homes[v].in) {
     case Home::In::arena:
     case Home::In::constants:
-      if (from.size())
-        std::memcpy(memory_.write[v].get(), from.raw(), static_cast<std::size_t>(from.nbytes()));
-      return;
+      return copy_bytes(from, memory_.write[v].get(), plan_.program[v].spec.nbytes());
     case Home::In::borrowed:
     case Home::In::returned:
-      return bind(v, ReadOnly(from.raw()));
+      return bind(v, ReadOnly(from));
     default:
       return;
   }
@@ -161,21 +169,16 @@ void Replay::bind_fixed() {
     const Home& home = plan_.homes[v];
     if (home.in == Home::In::arena) bind(v, arena_.at(home.offset));
     if (home.in == Home::In::constants) bind(v, constants_.at(home.offset));
-    if (const Value& value = plan_.program[v]; value.from == Value::From::constant) fill(v, value.constant);
+    if (const Value& value = plan_.program[v]; value.from == Value::From::constant)
+      fill(v, value.constant.raw());
   }
 }
 
-void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
-                       std::vector<Tensor>& y) {
-  const Program& p = plan_.program;
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    fill(p.arguments()[i], arguments[i]);
-  for (const KeyId k : ids_of(p.keys())) {
-    const DerivedKey& key = p.keys()[k];
+void Replay::bind_keys(std::span<const random::Key> keys) {
+  for (const KeyId k : ids_of(plan_.program.keys())) {
+    const DerivedKey& key = plan_.program.keys()[k];
     keys_[k] = key.of ? keys_[key.of].split(key.number) : keys[key.number];
   }
-  for (std::size_t i = 0; i < outputs_.size(); ++i)
-    bind_output(outputs_[i], arguments, i < y.size() ? &y[i] : nullptr);
 }
 
 // A result is the tensor of an argument, a constant or another result if the function returned that tensor
@@ -246,17 +249,50 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
       if (!done) r.give_back(y);
     }
   } forget{*this, y};
-  bind_call(arguments, keys, y);
-  Next next;
-  if (!observed.empty()) [[unlikely]]
-    run_observed(observed);
-  else
-    for (const How how : how_)
-      run_step(how, next);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    fill(plan_.program.arguments()[i], arguments[i].raw());
+  bind_keys(keys);
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    bind_output(outputs_[i], arguments, i < y.size() ? &y[i] : nullptr);
+  run_steps(observed);
   y.resize(outputs_.size());
   assign();   // nothing throws after this
   results(y);
   forget.done = true;
+}
+
+void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random::Key> keys,
+                    std::span<const Writable> y) {
+  struct Forget {
+    Replay& r;
+    ~Forget() { r.held_.clear(), r.pending_.clear(); }
+  } forget{*this};
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].get()) fill(plan_.program.arguments()[i], arguments[i].get());
+  bind_keys(keys);
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].how == Output::How::computed) bind(outputs_[i].access->of, y[i]);
+  run_steps({});
+  assign();
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& out = outputs_[i];
+    const Access& a = *out.access;
+    if (out.how == Output::How::none || out.how == Output::How::computed) continue;
+    const std::byte* const from =
+        out.how == Output::How::repeated || out.how == Output::How::shares ? y[out.of].get()
+        : out.how == Output::How::copied ? memory_.read[a.of].get() + a.first * size_of(a.spec.dtype)
+        : out.constant                   ? out.constant->raw()
+                                         : arguments[out.of].get();
+    copy_bytes(from, y[i].get(), a.spec.nbytes());
+  }
+}
+
+void Replay::run_steps(std::span<const ReplayedStep> observed) {
+  if (!observed.empty()) [[unlikely]]
+    return run_observed(observed);
+  Next next;
+  for (const How how : how_)
+    run_step(how, next);
 }
 
 // After an exception: returns the tensors that were taken from y.
@@ -361,7 +397,7 @@ void Replay::run(const ProductSum& n, Bound& b) {
 }
 
 void Replay::run(const ReadNode& n, Bound&) {
-  fill(n.out, n.cell->value);
+  fill(n.out, n.cell->value.raw());
   const Home& home = plan_.homes[n.out];
   if (home.held && home.in == Home::In::borrowed) held_.push_back(n.cell->value);
 }
@@ -417,7 +453,7 @@ void Replay::keep(const Node& node, std::span<const ValueId> out, std::vector<Te
 // Makes a returned tensor the value v, until the end of the call.
 void Replay::keep(ValueId v, Tensor returned) {
   if (!v) return;
-  fill(v, returned);
+  fill(v, returned.raw());
   if (plan_.homes[v].in == Home::In::returned) held_.push_back(std::move(returned));
 }
 
@@ -430,10 +466,9 @@ void Replay::results(std::vector<Tensor>& y) {
     }
     y[i] = std::move(out.result);
     out.taken = false;
-    if (out.how != Output::How::copied || y[i].size() == 0) continue;
+    if (out.how != Output::How::copied) continue;
     const Access& a = *out.access;
-    const std::byte* const from = memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
-    std::memcpy(y[i].raw(), from, static_cast<std::size_t>(y[i].nbytes()));
+    copy_bytes(memory_.read[a.of].get() + a.first * size_of(a.spec.dtype), y[i].raw(), y[i].nbytes());
   }
 }
 

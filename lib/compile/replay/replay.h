@@ -19,6 +19,11 @@ class Replay {
   /// the steps of the plan as observers see them; empty if there are no observers.
   void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
            std::span<const ReplayedStep> observed = {});
+  /// As run, in memory of the caller: the results are written there, which must not overlap the arguments. A
+  /// null argument is not read. Where results have more than 64 bytes, the rest of their last line of 64 may
+  /// be written, too.
+  void run_at(std::span<const ReadOnly> arguments, std::span<const random::Key> keys,
+              std::span<const Writable> y);
 
  private:
   /// How a step runs: as the next group, small node, or bound node.
@@ -70,15 +75,15 @@ class Replay {
   void write_at(ValueId v, std::byte*& pointer);
   void bind(ValueId v, ReadOnly m);
   void bind(ValueId v, Writable m);
-  void fill(ValueId v, const Tensor& from);
+  void fill(ValueId v, const std::byte* from);
   Tensor operand(const Access& a);
   Tensor result(ValueId v);
   void bind_fixed();
-  void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
-                 std::vector<Tensor>& y);
+  void bind_keys(std::span<const random::Key> keys);
   void add_outputs();
   void bind_output(Output& out, std::span<const Tensor> arguments, Tensor* given);
   void give_back(std::vector<Tensor>& y);
+  void run_steps(std::span<const ReplayedStep> observed);
   void run_step(How how, Next& next);
   void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);

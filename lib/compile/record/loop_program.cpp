@@ -1,0 +1,306 @@
+// In: the programs of a loop, and its operands. Out: its results.
+//
+// Carries alternate between two places in an arena, so a step reads those of the step before where they are.
+// Entries are read, and large outputs written, in place.
+#include "compile/record/loop_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/bytes.h"
+#include "core/storage.h"
+#include "op/recorder.h"
+#include "transforms/snapshots.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+using Operands = std::span<const Tensor* const>;
+
+// Some of the steps of a loop.
+struct Stretch {
+  std::int64_t begin, end, of;
+  std::size_t local_entries = 0;   // so many of the first tensors of entries are those of these steps alone
+  bool local_outputs = false;      // the outputs are those of these steps alone
+};
+
+// Tensors along whose first axes the steps are.
+struct Stack {
+  const std::byte* base;
+  std::int64_t bytes, first;   // of an entry; the step to which the first one belongs
+  const std::byte* at(std::int64_t step) const { return base + (step - first) * bytes; }
+};
+
+class Steps {
+ public:
+  Steps(const LoopProgram& l, const Stretch& s, Operands x, std::span<Tensor> y)
+      : l_(l), s_(s), y_(y), workspace_(l.step->workspaces) {
+    std::int64_t offset = 0;
+    for (const Spec& spec : l.carries)
+      offsets_.push_back(offset), offset += padded_bytes(spec);
+    const std::int64_t carry_bytes = offset;
+    for (const Spec& spec : l.outputs)
+      offsets_.push_back(offset), offset += padded_bytes(spec);
+    second_ = offset;
+    buffers_ = Arena(offset + carry_bytes);
+    const std::int64_t first = l.reverse ? s.of - s.end : s.begin;
+    for (std::size_t i = 0; i < l.carries.size(); ++i)
+      carries_.push_back(ReadOnly(x[i]->raw()));
+    for (std::size_t i = 0; i < l.entries; ++i) {
+      const Tensor& all = *x[l.carries.size() + i];
+      entries_.push_back({all.raw(), entry_of(all.spec()).nbytes(), i < s.local_entries ? first : 0});
+    }
+    first_output_ = s.local_outputs ? first : 0;
+    for (std::size_t i = 0; i < l.outputs.size(); ++i)
+      outputs_.push_back(OutputSlot(y[l.carries.size() + i]).memory());
+    bind(*l.step, x, step_, step_changes_);
+    if (l.condition) bind(*l.condition, x, condition_, condition_changes_);
+    results_.resize(l.carries.size() + l.outputs.size());
+  }
+
+  // Returns the number of steps.
+  std::int64_t run() {
+    Replay& step = workspace_->replay(0, l_.step->plan);
+    std::int64_t k = s_.begin;
+    for (; k < s_.end && goes_on(); ++k) {
+      const std::int64_t at = l_.reverse ? s_.of - 1 - k : k;
+      update(step_, step_changes_, at);
+      const bool is_odd = k % 2;
+      for (std::size_t i = 0; i < l_.carries.size(); ++i)
+        results_[i] = buffers_.at(is_odd ? second_ + offsets_[i] : offsets_[i]);
+      for (std::size_t i = 0; i < l_.outputs.size(); ++i)
+        results_[l_.carries.size() + i] =
+            is_written_in_place(i) ? place_of(i, at) : buffers_.at(offsets_[l_.carries.size() + i]);
+      step.run_at(step_, {}, results_);
+      for (std::size_t i = 0; i < l_.carries.size(); ++i)
+        carries_[i] = results_[i];
+      for (std::size_t i = 0; i < l_.outputs.size(); ++i)
+        if (!is_written_in_place(i))
+          copy(results_[l_.carries.size() + i].get(), place_of(i, at).get(), l_.outputs[i].nbytes());
+    }
+    for (std::size_t i = 0; i < l_.carries.size(); ++i)
+      copy(carries_[i].get(), y_[i].raw(), l_.carries[i].nbytes());
+    return k - s_.begin;
+  }
+
+ private:
+  // An argument of a program that is another one in each step.
+  struct Change {
+    std::size_t argument;
+    int carry, entry;   // one is kNone
+  };
+
+  static void copy(const std::byte* from, std::byte* to, std::int64_t bytes) {
+    if (bytes) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  void bind(const Callee& callee, Operands x, std::vector<ReadOnly>& arguments,
+            std::vector<Change>& changes) {
+    const int carries = static_cast<int>(l_.carries.size()), all = carries + static_cast<int>(l_.entries);
+    for (const int i : callee.operands) {
+      if (i != kNone && i < all)
+        changes.push_back({arguments.size(), i < carries ? i : kNone, i < carries ? kNone : i - carries});
+      arguments.emplace_back(i == kNone || i < all ? nullptr : x[static_cast<std::size_t>(i)]->raw());
+    }
+  }
+  void update(std::vector<ReadOnly>& arguments, const std::vector<Change>& changes, std::int64_t at) const {
+    for (const Change& c : changes)
+      arguments[c.argument] = c.carry != kNone ? carries_[static_cast<std::size_t>(c.carry)]
+                                               : ReadOnly(entries_[static_cast<std::size_t>(c.entry)].at(at));
+  }
+  bool goes_on() {
+    if (!l_.condition) return true;
+    if (!condition_workspace_) condition_workspace_.emplace(l_.condition->workspaces);
+    update(condition_, condition_changes_, 0);
+    const Writable holds[] = {holds_.at(0)};
+    (*condition_workspace_)->replay(0, l_.condition->plan).run_at(condition_, {}, holds);
+    return holds[0].get()[0] != std::byte{0};
+  }
+  // A kernel may write whole lines.
+  bool is_written_in_place(std::size_t i) const { return l_.outputs[i].nbytes() % 64 == 0; }
+  Writable place_of(std::size_t i, std::int64_t at) const {
+    return outputs_[i].after((at - first_output_) * l_.outputs[i].nbytes());
+  }
+
+  const LoopProgram& l_;
+  const Stretch s_;
+  const std::span<Tensor> y_;
+  BorrowedWorkspace workspace_;
+  std::optional<BorrowedWorkspace> condition_workspace_;
+  Arena buffers_, holds_{64};
+  std::vector<std::int64_t> offsets_;
+  std::int64_t second_ = 0, first_output_ = 0;   // second_: the offset of the second place of the carries
+  std::vector<ReadOnly> carries_, step_, condition_;
+  std::vector<Stack> entries_;
+  std::vector<Change> step_changes_, condition_changes_;
+  std::vector<Writable> outputs_, results_;
+};
+
+std::vector<const Tensor*> pointers(Refs x) {
+  std::vector<const Tensor*> all;
+  for (int i = 0; i < x.size(); ++i)
+    all.push_back(&x[i]);
+  return all;
+}
+
+struct LoopAttrs {
+  std::shared_ptr<const LoopProgram> program;
+};
+struct GradientAttrs {
+  std::shared_ptr<const LoopGradient> gradient;
+};
+
+constexpr Op kLoop = {
+    .name = "loop",
+    .doc = "The results of a loop whose step is a program.",
+    .args = {"operand"},
+    .infer = [](const Call& c) { return c.attrs<LoopAttrs>().program->results(); },
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const Untraced untraced;
+                  const LoopProgram& l = *c.attrs<LoopAttrs>().program;
+                  const std::int64_t n = Steps(l, {0, l.steps, l.steps}, pointers(c.x), y).run();
+                  if (l.condition) *elements<std::int64_t>(y.back()) = n;
+                },
+                Outputs::fresh, KernelDtypes::all},
+    .rule = Rule::none(),
+};
+
+// The backward pass of a loop that runs its steps again.
+class BackwardPass {
+ public:
+  BackwardPass(const LoopGradient& g, std::int64_t steps, Operands x, Operands dy, std::span<Tensor> y)
+      : g_(g), steps_(steps), x_(x), dy_(dy), y_(y) {
+    for (std::size_t i = 0; i < g.backward.carries.size(); ++i)
+      cotangents_.push_back(*dy[i]);
+  }
+
+  void run() {
+    Tensors first;
+    for (std::size_t i = 0; i < g_.step.carries.size(); ++i)
+      first.push_back(*x_[i]);
+    if (steps_ > 0 && g_.snapshots == 0)
+      step_back(first, 0, steps_);
+    else if (steps_ > 0)
+      run_with_snapshots(first);
+    for (std::size_t i = 0; i < cotangents_.size(); ++i)
+      std::memcpy(y_[i].raw(), cotangents_[i].raw(), static_cast<std::size_t>(y_[i].nbytes()));
+  }
+
+ private:
+  void run_with_snapshots(const Tensors& first) {
+    require_few_runs(g_.name, steps_, g_.snapshots);
+    std::vector<Tensors> kept = {first};
+    for (Reversal order(steps_, g_.snapshots); order.goes_on();) {
+      const Reversal::Part part = order.next();
+      kept.resize(static_cast<std::size_t>(part.snapshot) + 1);
+      Tensors state = part.from == part.to ? kept.back() : advance(kept.back(), part.from, part.to);
+      if (part.keeps)
+        kept.push_back(std::move(state));
+      else
+        step_back(state, part.to, part.to + 1);
+    }
+  }
+  static Tensors of(std::span<const Spec> specs) {
+    Tensors all;
+    for (const Spec& s : specs)
+      all.push_back(allocate(s));
+    return all;
+  }
+  std::vector<const Tensor*> with_carries(const Tensors& carries) const {
+    std::vector<const Tensor*> x(x_.begin(), x_.end());
+    for (std::size_t i = 0; i < carries.size(); ++i)
+      x[i] = &carries[i];
+    return x;
+  }
+  Tensors advance(const Tensors& state, std::int64_t begin, std::int64_t end) const {
+    Tensors y = of(g_.step.carries);
+    Steps(g_.step, {begin, end, steps_}, with_carries(state), y).run();
+    return y;
+  }
+  // Runs the steps from `begin` to `end`, and keeps what their gradients read; then computes these.
+  void step_back(const Tensors& state, std::int64_t begin, std::int64_t end) {
+    Tensors kept = of(g_.forward.carries);
+    for (const Spec& s : g_.forward.outputs)
+      kept.push_back(allocate(stacked(s, end - begin)));
+    Steps(g_.forward, {begin, end, steps_, 0, true}, with_carries(state), kept).run();
+    std::vector<const Tensor*> in;
+    for (const Tensor& t : cotangents_)
+      in.push_back(&t);
+    for (std::size_t i = g_.forward.carries.size(); i < kept.size(); ++i)
+      in.push_back(&kept[i]);
+    for (const int i : g_.entries)
+      in.push_back(x_[static_cast<std::size_t>(i)]);
+    in.insert(in.end(), dy_.begin() + static_cast<std::ptrdiff_t>(cotangents_.size()), dy_.end());
+    for (const int i : g_.others)
+      in.push_back(x_[static_cast<std::size_t>(i)]);
+    Tensors y = of(g_.backward.carries);
+    y.insert(y.end(), y_.begin() + static_cast<std::ptrdiff_t>(cotangents_.size()), y_.end());
+    const Stretch back = {steps_ - end, steps_ - begin, steps_, g_.forward.outputs.size()};
+    Steps(g_.backward, back, in, y).run();
+    y.resize(cotangents_.size());
+    cotangents_ = std::move(y);
+  }
+
+  const LoopGradient& g_;
+  const std::int64_t steps_;
+  const Operands x_, dy_;
+  const std::span<Tensor> y_;
+  Tensors cotangents_;
+};
+
+constexpr Op kLoopGradient = {
+    .name = "loop_gradient",
+    .doc = "The gradient of a loop, whose steps run again.",
+    .args = {"steps", "operand"},
+    .infer = [](const Call& c) { return c.attrs<GradientAttrs>().gradient->backward.results(); },
+    .forward = {[](const Call& c, std::span<Tensor> y) {
+                  const Untraced untraced;
+                  const LoopGradient& g = *c.attrs<GradientAttrs>().gradient;
+                  const std::vector<const Tensor*> all = pointers(c.x);
+                  const Operands in(all);
+                  const std::size_t given = g.backward.carries.size() + g.backward.entries -
+                                            g.forward.outputs.size() - g.entries.size();
+                  BackwardPass(g, *elements<std::int64_t>(c.x[0]), in.subspan(1, in.size() - 1 - given),
+                               in.last(given), y)
+                      .run();
+                },
+                Outputs::fresh, KernelDtypes::all},
+    .rule = Rule::none(),
+};
+
+}   // namespace
+
+Spec entry_of(const Spec& stacked) {
+  Spec entry{stacked.dtype, {}};
+  for (int d = 1; d < stacked.shape.ndim(); ++d)
+    entry.shape.push_back(stacked.shape[d]);
+  return entry;
+}
+Spec stacked(const Spec& entry, std::int64_t n) {
+  Spec all{entry.dtype, {n}};
+  for (const std::int64_t d : entry.shape)
+    all.shape.push_back(d);
+  return all;
+}
+
+std::vector<Spec> LoopProgram::results() const {
+  std::vector<Spec> all = carries;
+  for (const Spec& s : outputs)
+    all.push_back(stacked(s, steps));
+  if (condition) all.push_back({DType::i64, {}});
+  return all;
+}
+
+Tensors run_loop(const Tensors& operands, LoopProgram l) {
+  const RecordingScope unrecorded(nullptr);
+  return kLoop.run(operands, LoopAttrs{std::make_shared<const LoopProgram>(std::move(l))});
+}
+
+Tensors run_loop_gradient(const Tensor& steps, const Tensors& x, const Tensors& dy, LoopGradient g) {
+  const RecordingScope unrecorded(nullptr);
+  Tensors in = {steps};
+  in.insert(in.end(), x.begin(), x.end());
+  in.insert(in.end(), dy.begin(), dy.end());
+  return kLoopGradient.run(in, GradientAttrs{std::make_shared<const LoopGradient>(std::move(g))});
+}
+
+}   // namespace tapedeck::compiled
