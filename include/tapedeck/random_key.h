@@ -4,6 +4,10 @@
 
 #include "tapedeck/error.h"
 
+namespace tapedeck {
+class Tensor;
+}
+
 namespace tapedeck::random {
 
 /// One of the two numbers of a key. It remembers whether the key is an argument of a function that is being
@@ -32,6 +36,10 @@ struct Key {
 
   /// Returns the i-th of an unlimited number of independent keys.
   TAPEDECK_EXPORT Key split(std::uint64_t i) const;
+  /// Returns the key of this number, an integer tensor with one element, as for the steps of a loop. Throws
+  /// DTypeError or ShapeError for other tensors. In a compiled function the number has to be an argument of
+  /// the function, or of the step of a loop, else it throws TraceError.
+  TAPEDECK_EXPORT Key split(const Tensor& i) const;
 };
 
 /// For the library: access to the numbers of a key without notifying a recording, and to its source.

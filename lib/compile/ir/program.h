@@ -19,6 +19,8 @@ struct Value {
 struct DerivedKey {
   KeyId of = {};              // the key that was split; none if this key is an argument
   std::uint64_t number = 0;   // the index of the argument, or the number of the split
+  ValueId by = {};            // the argument that holds the number of the split; none if `number` is it
+  random::Key constant = {};  // the key that was split if there is `by`, but not `of`
 };
 
 class Program {

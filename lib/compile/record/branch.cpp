@@ -59,8 +59,11 @@ void run_branch(const Call& c, std::span<Tensor> y) {
       out[static_cast<std::size_t>(from)] = OutputSlot(y[k]).memory();
     else if (from != kNone)
       copy_elements(c.x[1 + (-2 - from)], y[k]);
+  std::vector<random::Key> keys;
+  for (const int i : side.callee->keys)
+    keys.push_back(key_at(c.x[1 + i].raw()));
   const BorrowedWorkspace workspace(side.callee->workspaces);
-  workspace->replay(0, side.callee->plan).run_at(x, {}, out);
+  workspace->replay(0, side.callee->plan).run_at(x, keys, out);
 }
 
 constexpr Op kBranch = {
@@ -290,7 +293,7 @@ class BranchPoint {
       std::vector<int> results = add_outputs(r.program, r.results, r);
       r.program.forget_constants();
       const auto callee = std::make_shared<Callee>(std::move(r.program));
-      set_operands(*callee, given_, r.captures, operands_);
+      set_operands(*callee, given_, r, operands_);
       sides.push_back({callee, std::move(results)});
     }
     return run_op(c_.index, operands_.list(), std::move(sides), specs_with_stores());
@@ -336,7 +339,7 @@ class BranchPoint {
       const auto callee = std::make_shared<Callee>(std::move(p));
       std::vector<int> given = given_;
       given.resize(specs.size(), kNone);
-      set_operands(*callee, given, r.captures, operands_);
+      set_operands(*callee, given, r, operands_);
       forward.push_back({callee, std::move(results)});
       halves.push_back({std::move(parts), std::move(r), std::move(kept)});
     }
@@ -359,11 +362,7 @@ class BranchPoint {
       for (const Access& a : std::span<const Access>(h.r.results).subspan(specs_.size()))
         p.add_output(a);
       p.forget_constants();
-      IdVector<ValueId, bool> read(p.values().size());
-      for (const Node& n : p.nodes())
-        for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
-      for (const Access& a : p.outputs())
-        if (a.reads()) read[a.of] = true;
+      const IdVector<ValueId, bool> read = find_read(p);
       std::vector<int> arguments;   // kCotangent + k: cotangent k
       const std::size_t n = h.r.program.arguments().size();
       for (std::size_t i = 0; i < p.arguments().size(); ++i) {
@@ -380,6 +379,8 @@ class BranchPoint {
       }
       callees.push_back(std::make_shared<Callee>(std::move(p)));
       callees.back()->operands = std::move(arguments);
+      for (const Tensor& key : h.r.keys)
+        callees.back()->keys.push_back(place(static_cast<std::size_t>(operands_.of(key))));
     }
     for (const auto& callee : callees) {
       for (int& i : callee->operands)

@@ -39,8 +39,13 @@ Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Bra
   Tracer inner(outer);
   for (const Tensor& t : x)
     inner.add_argument(t);
-  Recorded r{
-      .program = {}, .results = {}, .defined = {}, .captures = {}, .stores = {}, .arguments = x.size()};
+  Recorded r{.program = {},
+             .results = {},
+             .defined = {},
+             .captures = {},
+             .keys = {},
+             .stores = {},
+             .arguments = x.size()};
   for (const Tensor& y : f(x)) {
     r.defined.push_back(y.defined());
     if (y.defined()) r.results.push_back(inner.result(y));
@@ -48,6 +53,7 @@ Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Bra
   r.stores = inner.stores();
   r.program = inner.leave();
   r.captures = inner.captures();
+  r.keys = inner.captured_keys();
   return r;
 }
 
@@ -58,11 +64,23 @@ std::vector<int> places_of(std::span<const Tensor> x, Operands& operands) {
   return places;
 }
 
-void set_operands(Callee& callee, std::span<const int> given, std::span<const Tracer::Capture> captures,
-                  Operands& operands) {
+void set_operands(Callee& callee, std::span<const int> given, const Recorded& r, Operands& operands) {
   callee.operands.assign(given.begin(), given.end());
-  for (const Tracer::Capture& c : captures)
+  for (const Tracer::Capture& c : r.captures)
     callee.operands.push_back(operands.of(c));
+  for (const Tensor& key : r.keys)
+    callee.keys.push_back(operands.of(key));
+}
+
+IdVector<ValueId, bool> find_read(const Program& p) {
+  IdVector<ValueId, bool> read(p.values().size());
+  for (const Node& n : p.nodes())
+    for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
+  for (const Access& a : p.outputs())
+    if (a.reads()) read[a.of] = true;
+  for (const DerivedKey& k : p.keys())
+    if (k.by) read[k.by] = true;
+  return read;
 }
 
 Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second) {

@@ -1,6 +1,7 @@
 // Functions that are recorded inside of another recording, as programs that an op calls: the branches of a
 // condition, the step of a loop.
 #pragma once
+#include <cstring>
 #include <map>
 #include <memory>
 
@@ -21,6 +22,7 @@ struct Callee {
 
   Plan plan;
   std::vector<int> operands = {};   // by argument: the index of the operand, or kNone if it is not read
+  std::vector<int> keys = {};       // by key: the index of the operand that holds its numbers
   mutable Workspaces workspaces = {};
 };
 
@@ -30,6 +32,7 @@ struct Recorded {
   std::vector<Access> results;   // of the function, without undefined ones
   std::vector<bool> defined;     // by result
   std::vector<Tracer::Capture> captures;
+  Tensors keys;   // that it captures: their numbers
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
   std::size_t arguments;   // the number of arguments that are not captures
 };
@@ -65,9 +68,8 @@ class Operands {
 
 /// The operands that these tensors are.
 std::vector<int> places_of(std::span<const Tensor> x, Operands& operands);
-/// Sets which operands are the arguments of the program: `given`, then its captures.
-void set_operands(Callee& callee, std::span<const int> given, std::span<const Tracer::Capture> captures,
-                  Operands& operands);
+/// Sets which operands are the arguments and keys of the program of r: `given`, then its captures.
+void set_operands(Callee& callee, std::span<const int> given, const Recorded& r, Operands& operands);
 
 /// The nodes of a program that depend on some of its arguments, and the others.
 struct Parts {
@@ -89,6 +91,15 @@ class Versions {
  private:
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, std::uint64_t>> all_;
 };
+
+/// By value: whether the program reads it.
+IdVector<ValueId, bool> find_read(const Program& p);
+/// The key with these numbers.
+inline random::Key key_at(const std::byte* numbers) {
+  std::uint64_t n[2];
+  std::memcpy(n, numbers, sizeof n);
+  return {n[0], n[1]};
+}
 
 /// A tensor of zeros, which no recording has seen.
 Tensor zeros_of(const Spec& spec);

@@ -53,6 +53,7 @@ struct Derivative {
   Tensors captured = {};                         // tensors that recorders follow
   std::vector<Variable> variables = {};          // whose values recorders follow
   std::vector<bool> used = {};                   // by output: whether it has a cotangent
+  std::vector<bool> connected = {};              // by use: whether a step depends on it
   Versions versions = {};
 
   std::size_t uses() const { return captured.size() + variables.size(); }
@@ -246,6 +247,7 @@ class LoopPoint {
     append(all, std::span<const Spec>(d_.entries));
     return all;
   }
+  int first_other() const { return static_cast<int>(all_carries() + entries_.size()); }
   std::size_t all_carries() const { return carries_.size() + cells_.size(); }
   bool runs_again() const { return d_.l.condition || d_.l.snapshots > 0; }
 
@@ -271,7 +273,7 @@ class LoopPoint {
     if (const auto at = std::find(cells_.begin(), cells_.end(), capture.cell);
         capture.cell && at != cells_.end())
       return static_cast<int>(carries_.size()) + static_cast<int>(at - cells_.begin());
-    return static_cast<int>(all_carries() + entries_.size()) + others_.of(capture);
+    return first_other() + others_.of(capture);
   }
   std::shared_ptr<const Callee> callee(Program p, std::size_t entries, std::size_t unread,
                                        const Recorded& r) {
@@ -284,6 +286,8 @@ class LoopPoint {
     made->operands.resize(made->operands.size() + unread, kNone);
     for (const Tracer::Capture& c : r.captures)
       made->operands.push_back(operand_of(c));
+    for (const Tensor& key : r.keys)
+      made->keys.push_back(first_other() + others_.of(key));
     return made;
   }
 
@@ -369,6 +373,8 @@ class LoopPoint {
                                 gradients.begin() + static_cast<std::ptrdiff_t>(vc.size()));
     append(ordered, gradients.last(uses.size()));
     append(ordered, gradients.subspan(vc.size(), ve.size()));
+    for (std::size_t k = 0; k < uses.size(); ++k)   // a sum to which a step adds nothing is passed on
+      d_.connected.push_back(gradients.last(uses.size())[k] != r.program.all_of(arguments[first_sum + k]));
     for (const Access& a : ordered)
       back.add_output(a);
     back.forget_constants();
@@ -437,6 +443,10 @@ class LoopPoint {
       (k < carries ? g.backward.carries : g.backward.outputs).push_back(ordered[k].spec);
     const auto made = std::make_shared<Callee>(std::move(back));
     made->operands = std::move(places);
+    for (const Tensor& key : r.keys) {
+      made->keys.push_back(static_cast<int>(carries + entries + g.others.size()));
+      g.others.push_back(first_other() + others_.of(key));
+    }
     g.backward.step = made;
 
     LoopProgram forward;
@@ -453,15 +463,6 @@ class LoopPoint {
     Tensors y = run_loop(x, std::move(forward));
     record_on_tapes(x, y, uses, std::move(g));
     return y;
-  }
-
-  static IdVector<ValueId, bool> find_read(const Program& p) {
-    IdVector<ValueId, bool> read(p.values().size());
-    for (const Node& n : p.nodes())
-      for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
-    for (const Access& a : p.outputs())
-      if (a.reads()) read[a.of] = true;
-    return read;
   }
 
   // Recorders see the operands that vary, and what is captured.
@@ -527,7 +528,10 @@ class LoopPoint {
         const auto sums = dx.begin() + static_cast<std::ptrdiff_t>(varying(d.carries).size());
         std::rotate(sums, sums + static_cast<std::ptrdiff_t>(d.uses()), dx.end());
       }
-      return std::vector<Gradient>(dx.begin(), dx.end());
+      std::vector<Gradient> all_dx(dx.begin(), dx.end());
+      for (std::size_t k = 0; k < d.uses(); ++k)
+        if (!d.connected[k]) all_dx[dx.size() - d.uses() + k] = {};
+      return all_dx;
     };
     record_operation_of_used(d_.l.name, outputs, inputs, backward,
                              [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });

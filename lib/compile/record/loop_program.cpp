@@ -53,8 +53,8 @@ class Steps {
     first_output_ = s.local_outputs ? first : 0;
     for (std::size_t i = 0; i < l.outputs.size(); ++i)
       outputs_.push_back(OutputSlot(y[l.carries.size() + i]).memory());
-    bind(*l.step, x, step_, step_changes_);
-    if (l.condition) bind(*l.condition, x, condition_, condition_changes_);
+    bind(*l.step, x, step_, step_changes_, step_keys_);
+    if (l.condition) bind(*l.condition, x, condition_, condition_changes_, condition_keys_);
     results_.resize(l.carries.size() + l.outputs.size());
   }
 
@@ -71,7 +71,7 @@ class Steps {
       for (std::size_t i = 0; i < l_.outputs.size(); ++i)
         results_[l_.carries.size() + i] =
             is_written_in_place(i) ? place_of(i, at) : buffers_.at(offsets_[l_.carries.size() + i]);
-      step.run_at(step_, {}, results_);
+      step.run_at(step_, step_keys_, results_);
       for (std::size_t i = 0; i < l_.carries.size(); ++i)
         carries_[i] = results_[i];
       for (std::size_t i = 0; i < l_.outputs.size(); ++i)
@@ -93,14 +93,16 @@ class Steps {
   static void copy(const std::byte* from, std::byte* to, std::int64_t bytes) {
     if (bytes) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
-  void bind(const Callee& callee, Operands x, std::vector<ReadOnly>& arguments,
-            std::vector<Change>& changes) {
+  void bind(const Callee& callee, Operands x, std::vector<ReadOnly>& arguments, std::vector<Change>& changes,
+            std::vector<random::Key>& keys) const {
     const int carries = static_cast<int>(l_.carries.size()), all = carries + static_cast<int>(l_.entries);
     for (const int i : callee.operands) {
       if (i != kNone && i < all)
         changes.push_back({arguments.size(), i < carries ? i : kNone, i < carries ? kNone : i - carries});
       arguments.emplace_back(i == kNone || i < all ? nullptr : x[static_cast<std::size_t>(i)]->raw());
     }
+    for (const int i : callee.keys)
+      keys.push_back(key_at(x[static_cast<std::size_t>(i)]->raw()));
   }
   void update(std::vector<ReadOnly>& arguments, const std::vector<Change>& changes, std::int64_t at) const {
     for (const Change& c : changes)
@@ -112,7 +114,7 @@ class Steps {
     if (!condition_workspace_) condition_workspace_.emplace(l_.condition->workspaces);
     update(condition_, condition_changes_, 0);
     const Writable holds[] = {holds_.at(0)};
-    (*condition_workspace_)->replay(0, l_.condition->plan).run_at(condition_, {}, holds);
+    (*condition_workspace_)->replay(0, l_.condition->plan).run_at(condition_, condition_keys_, holds);
     return holds[0].get()[0] != std::byte{0};
   }
   // A kernel may write whole lines.
@@ -132,6 +134,7 @@ class Steps {
   std::vector<ReadOnly> carries_, step_, condition_;
   std::vector<Stack> entries_;
   std::vector<Change> step_changes_, condition_changes_;
+  std::vector<random::Key> step_keys_, condition_keys_;
   std::vector<Writable> outputs_, results_;
 };
 

@@ -46,6 +46,27 @@ void clear_all(const Call& c, std::span<Tensor> y) {
   }
 }
 
+// The numbers of a key as a tensor, for the programs of branches and loops.
+struct KeyNumbers {
+  random::Key key;
+};
+void write_numbers(const random::Key& key, Tensor& y) {
+  elements<std::uint64_t>(y)[0] = random::KeyAccess::seed(key);
+  elements<std::uint64_t>(y)[1] = random::KeyAccess::stream(key);
+}
+constexpr Op kKeyNumbers = {
+    .name = "key_numbers",
+    .doc = "The two numbers of a key.",
+    .args = {},
+    .infer =
+        [](const Call&) {
+          return Spec{DType::u64, {2}};
+        },
+    .forward = {[](const Call& c, std::span<Tensor> y) { write_numbers(c.attrs<KeyNumbers>().key, y[0]); },
+                Outputs::fresh, KernelDtypes::all},
+    .rule = Rule::none(),
+};
+
 // Sources of keys are unique across recordings, so that a key that outlives its recording is not mistaken for
 // one of another.
 std::uint64_t next_source() {
@@ -206,14 +227,27 @@ std::string Tracer::place() const {
 
 // The id of a key that is an argument or split from one; none for any other key.
 KeyId Tracer::key_of(const random::Key& key) {
-  const auto at = keys_.find(random::KeyAccess::source(key));
-  if (at == keys_.end() && outer_ && outer_->key_of(key))
-    refuse(fmt::format("{}: a branch or a loop draws with a key of the function; draw outside{}", name_,
-                       place()));
+  const std::uint64_t source = random::KeyAccess::source(key);
+  auto at = keys_.find(source);
+  if (at == keys_.end() && outer_)
+    if (const KeyId outer = outer_->key_of(key)) {
+      const KeyId own = program_.add_key({.number = captured_keys_.size()});
+      captured_keys_.push_back(outer_->numbers_of(key, outer));
+      at = keys_.emplace(source, own).first;
+    }
   if (at == keys_.end()) return {};
   for (Attempt* a = attempt_; a && at->second.index() < a->keys; a = a->around)
     a->used_keys.push_back(at->second);
   return at->second;
+}
+// The numbers of a key of this recording, as a tensor that a node computes.
+Tensor Tracer::numbers_of(const random::Key& key, KeyId id) {
+  const KeyNumbers attrs{key};
+  Tensor y = allocate({DType::u64, {2}});
+  write_numbers(key, y);
+  OpNode node{.op = &kKeyNumbers, .attrs = Attrs(attrs), .key = id, .in = {}};
+  define(std::move(node), std::span(&y, 1));
+  return y;
 }
 KeyId Tracer::key_of(const Call& c) {
   if (!c.raw_attrs.type || !c.raw_attrs.type->key) return {};
@@ -722,6 +756,19 @@ random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const rand
   const std::uint64_t source = next_source();
   keys_[source] = program_.add_key({.of = of, .number = i});
   return random::KeyAccess::from(part, source);
+}
+
+random::Key Tracer::on_split(const random::Key& key, const Tensor& i) {
+  const KeyId of = key_of(key);
+  const Access number = access_to(i, "key.split");
+  if (program_[number.of].from != Value::From::argument || number.first != 0)
+    refuse(
+        fmt::format("{}: a key is split by {}, which is computed; split it by an argument of the function, "
+                    "or by the index of a loop{}",
+                    name_, i.spec(), place()));
+  const std::uint64_t source = next_source();
+  keys_[source] = program_.add_key({.of = of, .by = number.of, .constant = key});
+  return random::KeyAccess::from(key, source);
 }
 
 Program Tracer::finish(std::span<const Tensor> outputs) {

@@ -35,6 +35,8 @@ class Tracer final : public Trace {
     std::shared_ptr<detail::VariableCell> cell;   // null for a tensor
   };
   const std::vector<Capture>& captures() const { return captures_; }
+  /// The keys that an inner function captures, as tensors of their numbers in the outer recording.
+  const std::vector<Tensor>& captured_keys() const { return captured_keys_; }
   /// The access that a result of an inner function is.
   Access result(const Tensor& y) { return access_to(y, "the result"); }
   /// The variables that an inner function has assigned, and their new values.
@@ -80,6 +82,7 @@ class Tracer final : public Trace {
               KeyedAction action) override;
   void on_throw(std::string_view thrower) override;
   random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
+  random::Key on_split(const random::Key& key, const Tensor& i) override;
   void on_key_read(std::uint64_t source) override;
 
  private:
@@ -137,6 +140,7 @@ class Tracer final : public Trace {
   void require_given(std::string_view name, std::span<const Access> given, KeyId key);
   std::vector<Access> operands_of(const Call& c);
   KeyId key_of(const random::Key& key);
+  Tensor numbers_of(const random::Key& key, KeyId id);
   KeyId key_of(const Call& c);
   void add_op(OpNode node, std::span<const Tensor> y);
   void define(OpNode node, std::span<const Tensor> y);
@@ -151,6 +155,7 @@ class Tracer final : public Trace {
   std::optional<Observer> presence_;   // so that dispatch notices the trace
   Tracer* outer_ = nullptr;            // of an inner recording
   std::vector<Capture> captures_;
+  std::vector<Tensor> captured_keys_;
   /// Of an inner recording: the variables that were assigned, in order, and their values before.
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Tensor>> before_;
   std::uint64_t first_id_;   // the first id of tensors created during the recording

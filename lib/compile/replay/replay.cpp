@@ -6,6 +6,7 @@
 
 #include "core/bytes.h"
 #include "core/format.h"
+#include "core/visit.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/matmul.h"
 #include "op/execute.h"
@@ -29,6 +30,16 @@ void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
     std::memcpy(to, from, 8);
   else if (bytes > 0)
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+std::uint64_t integer_at(const std::byte* p, DType dtype) {
+  return visit_stored(dtype, [&]<class T>(T x) -> std::uint64_t {
+    std::memcpy(&x, p, sizeof x);
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<std::uint64_t>(x);
+    else
+      return 0;
+  });
 }
 
 // Copies the accumulator to y, unless it is there already.
@@ -174,10 +185,14 @@ void Replay::bind_fixed() {
   }
 }
 
-void Replay::bind_keys(std::span<const random::Key> keys) {
-  for (const KeyId k : ids_of(plan_.program.keys())) {
-    const DerivedKey& key = plan_.program.keys()[k];
-    keys_[k] = key.of ? keys_[key.of].split(key.number) : keys[key.number];
+// arguments(i): the elements of argument i.
+template <class X> void Replay::bind_keys(std::span<const random::Key> keys, const X& arguments) {
+  const Program& p = plan_.program;
+  for (const KeyId k : ids_of(p.keys())) {
+    const DerivedKey& key = p.keys()[k];
+    const std::uint64_t number =
+        key.by ? integer_at(arguments(p[key.by].argument), p[key.by].spec.dtype) : key.number;
+    keys_[k] = key.of || key.by ? (key.of ? keys_[key.of] : key.constant).split(number) : keys[number];
   }
 }
 
@@ -251,7 +266,7 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
   } forget{*this, y};
   for (std::size_t i = 0; i < arguments.size(); ++i)
     fill(plan_.program.arguments()[i], arguments[i].raw());
-  bind_keys(keys);
+  bind_keys(keys, [&](std::size_t i) { return arguments[i].raw(); });
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     bind_output(outputs_[i], arguments, i < y.size() ? &y[i] : nullptr);
   run_steps(observed);
@@ -269,7 +284,7 @@ void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random:
   } forget{*this};
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].get()) fill(plan_.program.arguments()[i], arguments[i].get());
-  bind_keys(keys);
+  bind_keys(keys, [&](std::size_t i) { return arguments[i].get(); });
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].how == Output::How::computed) bind(outputs_[i].access->of, y[i]);
   run_steps({});

@@ -79,7 +79,7 @@ class Replay {
   Tensor operand(const Access& a);
   Tensor result(ValueId v);
   void bind_fixed();
-  void bind_keys(std::span<const random::Key> keys);
+  template <class X> void bind_keys(std::span<const random::Key> keys, const X& arguments);
   void add_outputs();
   void bind_output(Output& out, std::span<const Tensor> arguments, Tensor* given);
   void give_back(std::vector<Tensor>& y);

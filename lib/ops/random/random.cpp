@@ -2,6 +2,7 @@
 #include "tapedeck/ops/random.h"
 
 #include "core/format.h"
+#include "core/host_view.h"
 #include "core/trace.h"
 #include "core/uniform_bounds.h"
 #include "kernels/random/random.h"
@@ -84,6 +85,15 @@ std::uint64_t KeyAccess::source(const Key& key) {
 Key Key::split(std::uint64_t i) const {
   const Key key = kernels::split(*this, i);
   return thread_state.trace ? thread_state.trace->on_split(*this, i, key) : key;
+}
+Key Key::split(const Tensor& i) const {
+  if (!i.defined() || !is_integer(i.dtype()))
+    throw_error<DTypeError>("key.split: the number is {}; use an integer dtype",
+                            i.defined() ? to_string(i.spec()) : "an undefined tensor");
+  if (i.size() != 1) throw_error<ShapeError>("key.split: the number is {}; use one element", i.spec());
+  Trace* const trace = thread_state.trace;
+  if (trace && trace->is_computed(i)) return trace->on_split(*this, i);
+  return split(static_cast<std::uint64_t>(read_one<std::int64_t>(i, "key.split")));
 }
 
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
