@@ -163,7 +163,22 @@ std::vector<Tensor> detail::recorded_branch(std::string_view name, const Tensor&
                                             std::span<const Tensor> operands,
                                             std::span<const Function> branches,
                                             std::span<const Spec> outputs) {
-  std::vector<Tensor> y = thread_state.trace->branch(name, index, operands, branches);
+  // Undefined operands are not recorded; the branches get them nevertheless.
+  std::vector<Tensor> defined;
+  for (const Tensor& t : operands)
+    if (t.defined()) defined.push_back(t);
+  const std::vector<Tensor> all(operands.begin(), operands.end());
+  std::vector<Function> of_defined;
+  for (const Function& f : branches)
+    of_defined.push_back([f, all](std::span<const Tensor> x) {
+      std::vector<Tensor> arguments = all;
+      for (std::size_t i = 0, k = 0; i < arguments.size(); ++i)
+        if (arguments[i].defined()) arguments[i] = x[k++];
+      return f(arguments);
+    });
+  const bool is_complete = defined.size() == operands.size();
+  std::vector<Tensor> y = is_complete ? thread_state.trace->branch(name, index, operands, branches)
+                                      : thread_state.trace->branch(name, index, defined, of_defined);
   check_outputs(name, y, outputs);
   return y;
 }

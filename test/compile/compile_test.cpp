@@ -118,7 +118,7 @@ TEST_CASE("numbers of recorded tensors cannot be read", "[recorded][errors]") {
   CHECK_THROWS_WITH(
       f(tensor({1.0, 2.0})),
       "sign: the numbers of f32[], computed by #0 sum, are read on the host, where a replay would see the "
-      "numbers of the recording; use where, or do this outside the compiled function");
+      "numbers of the recording; use cond or where, or do this outside the compiled function");
   CHECK(f.programs().empty());
   CHECK_THROWS_AS(f(tensor({1.0, 2.0})), TraceError);
   const Tensor outside = tensor(3.0);

@@ -294,7 +294,7 @@ TEST_CASE("the error names the control flow that reads a condition", "[recorded]
   CHECK_THROWS_WITH(
       loop(tensor(1.0)),
       Catch::Contains("while_loop reads the numbers of bool[], computed by #0 less, on the host") &&
-          Catch::Contains("use where, or do this outside the compiled function"));
+          Catch::Contains("use cond or where, or do this outside the compiled function"));
   const auto branch = compile([](const Tensor& x) {
     return cond(
         greater(x, 0.0), {x}, [](const Tensor& y) { return y; }, [](const Tensor& y) { return -y; });

@@ -577,6 +577,7 @@ void Tracer::on_user_map(const kernels::UserLoops& loops, const Attrs& f, const 
 
 void Tracer::on_view(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (blind_) return;
+  if (!place_of_known(x)) capture(x, "a view");
   if (const std::uint32_t place = place_of_known(x)) {
     const Access of = accesses_[place - 1];
     name(y, {of.of, of.first + first, y.spec()}, place);
@@ -616,12 +617,13 @@ void Tracer::on_host_read(const Tensor& x, std::string_view reader) {
   if (!reader.empty())
     refuse(fmt::format(
         "{}: {} reads the numbers of {}, {}, on the host, where a replay would see the numbers of the "
-        "recording; use where, or do this outside the compiled function, which a loop or branch may call{}",
+        "recording; use cond or where, or do this outside the compiled function, which a loop or branch may "
+        "call{}",
         name_, reader, x.spec(), by, place()));
   const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
   refuse(
       fmt::format("{}: the numbers of {}, {}, are read on the host, where a replay would see the numbers of "
-                  "the recording; use where, or do this outside the compiled function{}",
+                  "the recording; use cond or where, or do this outside the compiled function{}",
                   name_, x.spec(), by, is_last ? "" : place()));
 }
 void Tracer::on_key_read(std::uint64_t source) {
