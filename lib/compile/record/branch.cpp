@@ -121,6 +121,7 @@ struct Choice {
   Tensors captured = {};                  // tensors that recorders follow
   std::vector<Variable> variables = {};   // whose values recorders follow
   std::vector<bool> trainable = {};       // by defined result: whether it has a cotangent
+  std::vector<Spec> specs = {};           // by defined result
   Versions versions = {};
 
   std::size_t sources() const { return wanted.size() + captured.size() + variables.size(); }
@@ -210,6 +211,7 @@ class BranchPoint {
     specs_ = specs_of(name, sides_);
     for (const Spec& s : specs_)
       c_.trainable.push_back(is_trainable(s.dtype));
+    c_.specs = specs_;
     given_ = places_of(c_.x, operands_);
     for (const Recorded& r : sides_)
       for (const Tracer::Capture& capture : r.captures)
@@ -413,15 +415,18 @@ class BranchPoint {
           const bool differentiates =
               std::any_of(in.begin(), in.end(), [](const Tensor& t) { return followed(t); }) ||
               std::any_of(c->captured.begin(), c->captured.end(), followed);
+          const bool is_partial = given.size() != cotangents && c->versions.are_current();
           Tensors dx;
-          if (differentiates || given.size() != cotangents) {
+          if (differentiates || is_partial) {
             std::vector<Function> gradients;
             for (const Function& f : c->functions)
               gradients.push_back(used.gradient_of(f));
             dx = choose(used, in, gradients);
           } else {
             Tensors read = back->read;
-            read.insert(read.end(), given.begin(), given.end());
+            for (std::size_t k = 0; k < dy.size(); ++k)
+              if (c->trainable[k])
+                read.push_back(dy[k].defined() ? dy[k] : zeros(c->specs[k].shape, c->specs[k].dtype));
             dx = run_op(c->index, read, back->sides, back->specs);
           }
           return std::vector<Gradient>(dx.begin(), dx.end());

@@ -2,6 +2,7 @@
 // compute gradients.
 #include "compile/record/inner.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/bytes.h"
@@ -23,6 +24,10 @@ Tensor zeros_of(const Spec& spec) {
   return t;
 }
 
+bool Versions::are_current() const {
+  return std::all_of(all_.begin(), all_.end(),
+                     [](const auto& read) { return read.first->value.id() == read.second; });
+}
 void Versions::check(std::string_view name) const {
   for (const auto& [cell, id] : all_)
     if (cell->value.id() != id)

@@ -85,6 +85,7 @@ Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Acces
 class Versions {
  public:
   void add(const std::shared_ptr<detail::VariableCell>& cell) { all_.emplace_back(cell, cell->value.id()); }
+  bool are_current() const;
   /// Throws GradientError if a variable has been updated since.
   void check(std::string_view name) const;
 

@@ -52,7 +52,7 @@ struct Derivative {
   std::vector<Spec> carries, entries, outputs;   // of a step
   Tensors captured = {};                         // tensors that recorders follow
   std::vector<Variable> variables = {};          // whose values recorders follow
-  std::vector<bool> used = {};                   // by output: whether it has a cotangent
+  std::vector<bool> used = {};                   // by carry and output: whether it has a cotangent
   std::vector<bool> connected = {};              // by use: whether a step depends on it
   Versions versions = {};
 
@@ -77,9 +77,10 @@ struct Derivative {
     Tensors y = l.step(in.first(operands())), targets;
     GradientOptions options{.unconnected = UnconnectedGradients::zero};
     std::size_t next = operands();
-    for (std::size_t k = 0; k < y.size(); ++k)
-      if (k < carries.size() ? varies(carries[k]) : used[k - carries.size()])
-        targets.push_back(y[k]), options.output_gradients.push_back(in[next++]);
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      if (used[k]) targets.push_back(y[k]), options.output_gradients.push_back(in[next]);
+      if (used[k] || (k < carries.size() && varies(carries[k]))) ++next;
+    }
     for (std::size_t k = own; k < list.size(); ++k)   // a sum is the first term of the gradient
       targets.push_back(tensor_of(list[k])), options.output_gradients.push_back(in[next++]);
     for (Gradient& g : tape.gradient(Targets(targets), Sources(list), options))
@@ -211,6 +212,40 @@ struct Derivative {
   }
 };
 
+// Which cotangents of a step depend on which.
+class Dependence {
+ public:
+  // from: the arguments that are cotangents of carries and outputs. to: the cotangents of the carries.
+  Dependence(const Program& p, std::span<const ValueId> from, std::span<const Access> to)
+      : by_carry_(to.size(), std::vector<bool>(from.size())) {
+    for (std::size_t j = 0; j < from.size(); ++j) {
+      IdVector<ValueId, bool> depends(p.values().size());
+      depends[from[j]] = true;
+      for (const Node& n : p.nodes()) {
+        bool any = false;
+        for_each_operand(n, [&](const Access& a) { any |= a.reads() && depends[a.of]; });
+        if (any) for_each_result(n, [&](ValueId v) { depends[v] = true; });
+      }
+      for (std::size_t i = 0; i < to.size(); ++i)
+        by_carry_[i][j] = to[i].reads() && depends[to[i].of];
+    }
+  }
+
+  // The carries and outputs that have a cotangent in some step, if these have one after the last one.
+  std::vector<bool> closed(std::vector<bool> has) const {
+    for (bool changes = true; changes;) {
+      changes = false;
+      for (std::size_t i = 0; i < by_carry_.size(); ++i)
+        for (std::size_t j = 0; !has[i] && j < has.size(); ++j)
+          if (has[j] && by_carry_[i][j]) has[i] = changes = true;
+    }
+    return has;
+  }
+
+ private:
+  std::vector<std::vector<bool>> by_carry_;
+};
+
 // A loop while it is recorded.
 class LoopPoint {
  public:
@@ -223,7 +258,9 @@ class LoopPoint {
         d_.entries.push_back(entry_of(operands[i].spec())), entries_.push_back(operands[i]);
     step_ = record(outer, step_specs(), l.step);
     for (std::size_t k = l.carries; k < step_.results.size(); ++k)
-      d_.outputs.push_back(step_.results[k].spec), d_.used.push_back(varies(step_.results[k].spec));
+      d_.outputs.push_back(step_.results[k].spec);
+    for (const Access& a : step_.results)
+      d_.used.push_back(varies(a.spec));
     if (l.condition) condition_ = record(outer, d_.carries, l.condition);
     for (const auto& [cell, value] : step_.stores)
       cells_.push_back(cell);
@@ -366,6 +403,8 @@ class LoopPoint {
     const std::span<const Access> gradients = std::span(r.results).subspan(results);
     const std::vector<ValueId> arguments = r.program.arguments();
     const std::span<const ValueId> later = std::span(arguments).subspan(own, specs.size() - own);
+    const auto depends = std::make_shared<const Dependence>(r.program, later.first(vc.size() + vo.size()),
+                                                            gradients.first(vc.size()));
     Parts parts = cut(r.program, later, gradients);
     // The outputs of a backward step: cotangents of carries, sums, cotangents of entries.
     Program& back = parts.second;
@@ -402,6 +441,7 @@ class LoopPoint {
     // The operands of a backward step. Carries: cotangents of carries, sums. Entries: kept values, entries of
     // the forward loop that it reads, cotangents of outputs.
     LoopGradient g;
+    g.sums = uses.size();
     const std::size_t carries = vc.size() + uses.size();
     std::vector<int> place_of_entry(entries_.size(), kNone);
     for (std::size_t k = 0; k < entries_.size(); ++k)
@@ -461,12 +501,13 @@ class LoopPoint {
     }
     const Tensors x = operands();
     Tensors y = run_loop(x, std::move(forward));
-    record_on_tapes(x, y, uses, std::move(g));
+    record_on_tapes(x, y, uses, std::move(g), depends);
     return y;
   }
 
   // Recorders see the operands that vary, and what is captured.
-  void record_on_tapes(const Tensors& x, const Tensors& y, const Tensors& uses, LoopGradient g) {
+  void record_on_tapes(const Tensors& x, const Tensors& y, const Tensors& uses, LoopGradient g,
+                       const std::shared_ptr<const Dependence>& depends) {
     Tensors inputs, own = carries_;
     append(own, std::span<const Tensor>(entries_));
     for (const std::size_t k : varying(d_.carries))
@@ -502,26 +543,35 @@ class LoopPoint {
       return run_loop(in, shared->backward);
     };
     const auto backward = [=, d = d_](std::span<const Tensor> all) {
+      // Results without a cotangent have none in a step either, unless others depend on them. If the loop
+      // cannot run again for that, it is zeros.
       Tensors dy;
       Derivative some = d;
-      const std::size_t nc = d.carries.size();
-      for (std::size_t k = 0; k < nc; ++k)
-        if (varies(d.carries[k]))
-          dy.push_back(all[k].defined() ? all[k] : zeros(d.carries[k].shape, d.carries[k].dtype));
-      for (std::size_t k = 0; k < d.outputs.size(); ++k)
-        if (some.used[k] = d.used[k] && all[nc + k].defined(); some.used[k]) dy.push_back(all[nc + k]);
+      std::vector<bool> has;   // of those that vary
+      for (std::size_t k = 0; k < all.size(); ++k)
+        if (d.used[k]) has.push_back(all[k].defined());
+      if (d.versions.are_current() && !d.l.condition)
+        has = depends->closed(std::move(has));
+      else
+        has.assign(has.size(), true);
+      for (std::size_t k = 0, i = 0; k < all.size(); ++k) {
+        const bool is_carry = k < d.carries.size();
+        if (d.used[k]) some.used[k] = has[i++];
+        if (!d.used[k] || !(is_carry || some.used[k])) continue;
+        const Spec spec = is_carry ? d.carries[k] : stacked(d.outputs[k - d.carries.size()], d.l.steps);
+        dy.push_back(all[k].defined() ? all[k] : zeros(spec.shape, spec.dtype));
+      }
       const auto is_followed = [](const Tensor& t) { return followed(t); };
       const bool differentiates =
-          some.used != d.used ||
-          (thread_state.innermost && (std::any_of(dy.begin(), dy.end(), is_followed) ||
-                                      std::any_of(inputs.begin(), inputs.end(), is_followed)));
+          thread_state.innermost && (std::any_of(dy.begin(), dy.end(), is_followed) ||
+                                     std::any_of(inputs.begin(), inputs.end(), is_followed));
       if (differentiates && d.l.condition)
         throw_error<TraceError>(
             "compile: a second derivative of {}, whose number of steps is not known when the function is "
             "recorded; use scan or fori_loop, or forward mode for one of the derivatives",
             d.l.name);
       Tensors dx;
-      if (differentiates) {
+      if (differentiates || some.used != d.used) {
         dx = some.gradients(own, dy);
       } else {
         dx = first_order(dy);

@@ -184,8 +184,13 @@ class BackwardPass {
       step_back(first, 0, steps_);
     else if (steps_ > 0)
       run_with_snapshots(first);
-    for (std::size_t i = 0; i < cotangents_.size(); ++i)
-      std::memcpy(y_[i].raw(), cotangents_[i].raw(), static_cast<std::size_t>(y_[i].nbytes()));
+    for (std::size_t i = 0; i < cotangents_.size(); ++i) {
+      const auto bytes = static_cast<std::size_t>(y_[i].nbytes());
+      if (steps_ == 0 && i + g_.sums >= cotangents_.size())   // a sum without terms begins as -0
+        std::memset(y_[i].raw(), 0, bytes);
+      else if (bytes)
+        std::memcpy(y_[i].raw(), cotangents_[i].raw(), bytes);
+    }
   }
 
  private:

@@ -28,6 +28,7 @@ struct LoopGradient {
   LoopProgram backward;
   std::vector<int> entries, others;   // the operands of the loop that the gradient reads
   std::string name;
+  std::size_t sums;         // the last carries of `backward` that are sums
   std::int64_t snapshots;   // carries are kept before so many steps; 0: values of all steps are kept
 };
 /// Runs it as an op, which no tape records. steps: their number. x: the operands of the loop. dy: the carries
