@@ -62,7 +62,7 @@ class RandomProgram {
           x.push_back(reshape(transpose(a), a.shape()));
           break;
         case 5:
-          if (at.order == kind_.order || kind_.order == 1)   // derivatives are with respect to the other one
+          if (kind_.order < 2)   // derivatives are with respect to the other one
             variables_[at.order == kind_.order ? random() % 2 : 0].assign(tanh(a));
           break;
         case 6:
