@@ -27,8 +27,7 @@ struct Scope {
   Tensors reals, counts;   // vectors of four numbers; integers
   Tensor limit;            // of steps of a while_loop
   int depth = 0;           // of loops and branches
-  bool is_taped =
-      false;   // a tape records: no second one is made, since only first derivatives have the bits
+  bool is_taped = false;   // a tape records: no second one is made, as only first derivatives have the bits
 };
 
 // A function that is drawn while it runs. Whenever a step or branch runs, the same is drawn for it.
@@ -59,29 +58,21 @@ class RandomProgram {
       statement(s, random);
   }
   void statement(Scope& s, Random& random) const {
-    switch (random() % 16) {
-      case 0:
-      case 1:
-      case 2:
-        if (s.depth < 2) return loop(s, random);
-        break;
-      case 3:
-        if (s.depth < 3) return branch(s, random);
-        break;
-      case 4:
-        if (s.is_taped) break;
-        for (const Tensor& g : gradients_around(s, random, 1))
-          s.reals.push_back(g);
-        return;
-      case 5:
-        return variables_[random() % 2].assign(tanh(pick(s.reals, random)));
-      case 6:
-        s.counts.push_back(pick(s.counts, random) + pick(s.counts, random));
-        return;
-      default:
-        break;
+    const auto kind = random() % 16;
+    if (kind < 3 && s.depth < 2) {
+      loop(s, random);
+    } else if (kind == 3 && s.depth < 3) {
+      branch(s, random);
+    } else if (kind == 4 && !s.is_taped) {
+      for (const Tensor& g : gradients_around(s, random, 1))
+        s.reals.push_back(g);
+    } else if (kind == 5) {
+      variables_[random() % 2].assign(tanh(pick(s.reals, random)));
+    } else if (kind == 6) {
+      s.counts.push_back(pick(s.counts, random) + pick(s.counts, random));
+    } else {
+      s.reals.push_back(value(s, random));
     }
-    s.reals.push_back(value(s, random));
   }
 
   Tensor value(const Scope& s, Random& random) const {
@@ -110,22 +101,21 @@ class RandomProgram {
     }
   }
 
-  // Gradients of what some statements compute, which has a loop if there may be one.
+  // Gradients, in copies of some values and in the variables, of what statements and loops compute.
   Tensors gradients_around(Scope& s, Random& random, int loops) const {
     GradientTape tape;
-    std::vector<Source> sources;
-    for (int k = 0; k < 3; ++k)
-      sources.emplace_back(s.reals[random() % s.reals.size()]);
-    for (const Source& x : sources)
-      tape.watch(x.tensor());
-    sources.insert(sources.end(), variables_.begin(), variables_.end());
     Scope inner = s;
     inner.is_taped = true;
+    std::vector<Source> sources(variables_.begin(), variables_.end());
+    for (int k = 0; k < 3; ++k) {
+      sources.emplace_back(inner.reals.emplace_back(identity(pick(s.reals, random))));
+      tape.watch(sources.back().tensor());
+    }
     for (int k = 0; k < loops; ++k) {
       statements(inner, random);
       if (s.depth < 2) loop(inner, random);
     }
-    Tensors targets = {inner.reals.back(), pick(inner.reals, random)};
+    const Tensors targets = {inner.reals.back(), pick(inner.reals, random)};
     Tensors all;
     for (const Gradient& g : tape.gradient(Targets(targets), Sources(std::move(sources)),
                                            {.unconnected = UnconnectedGradients::zero}))
@@ -156,19 +146,17 @@ class RandomProgram {
     const std::size_t carries = random() % 3, outputs = random() % 3, entries = random() % 3;
     const auto steps = static_cast<std::int64_t>(1 + random() % 4);
     // in: carries, a count, entries. Returns carries, a count, outputs.
-    const auto step = [=, this](Tensors in, std::size_t wanted) {
+    const auto step = [=, this](std::span<const Tensor> in, std::size_t wanted, bool counts) {
       Random own(seed);
       Scope inner = s;
       ++inner.depth;
-      inner.counts.push_back(in[carries]);
-      const Tensors given = in;
-      in.erase(in.begin() + static_cast<std::ptrdiff_t>(carries));
-      inner.reals.insert(inner.reals.end(), in.begin(), in.end());
+      for (std::size_t k = 0; k < in.size(); ++k)
+        (k == carries ? inner.counts : inner.reals).push_back(in[k]);
       statements(inner, own);
       Tensors next;
       for (std::size_t k = 0; k < carries; ++k)
-        next.push_back(own() % 4 ? pick(inner.reals, own) : given[k]);
-      next.push_back(given[carries] + 1);
+        next.push_back(own() % 4 ? pick(inner.reals, own) : in[k]);
+      next.push_back(counts ? in[carries] + 1 : pick(inner.counts, own));
       for (std::size_t k = 0; k < wanted; ++k)
         next.push_back(own() % 2 ? value(inner, own) : pick(inner.reals, own));
       return next;
@@ -185,10 +173,9 @@ class RandomProgram {
     }
     Tensors y;
     switch (random() % 4) {
-      case 0:
-      case 1:
-        y = scan([=](std::span<const Tensor> in) { return step(Tensors(in.begin(), in.end()), outputs); },
-                 init, xs, {.length = steps, .reverse = random() % 2 == 0});
+      default:
+        y = scan([=](std::span<const Tensor> in) { return step(in, outputs, false); }, init, xs,
+                 {.length = steps, .reverse = random() % 2 == 0});
         for (std::size_t k = carries + 1; k < y.size(); ++k)
           if (random() % 3) s.reals.push_back(random() % 2 ? sum(y[k], 0) : y[k][{-1}]);
         break;
@@ -199,22 +186,23 @@ class RandomProgram {
               const Tensor more = in[carries] < limit;
               return looks ? logical_and(more, sum(in[0]) < 2) : more;
             },
-            [=](std::span<const Tensor> in) { return step(Tensors(in.begin(), in.end()), 0); }, init);
+            [=](std::span<const Tensor> in) { return step(in, 0, true); }, init);
         break;
       }
-      default:
+      case 3:
         if (random() % 2)
           y = fori_loop(
-              0, steps, [=](std::int64_t, const auto&... x) { return step({x...}, 0); }, init);
+              0, steps, [=](std::int64_t, const auto&... x) { return step(Tensors{x...}, 0, false); }, init);
         else
           y = fori_loop(
               2, 2 + steps,
               [=](const Tensor& i, const auto&... x) {
                 Tensors in = {x...};
-                if (carries) in[0] = in[0] * (0.25 * astype(i, in[0].dtype()));
-                return step(in, 0);
+                in[carries] = in[carries] + i;
+                return step(in, 0, false);
               },
               init);
+        break;
     }
     for (std::size_t k = 0; k < carries; ++k)
       s.reals.push_back(y[k]);
