@@ -2,6 +2,7 @@
 // and the same bits. The names of tests begin with those of the cases in which the numbers are computed.
 #include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <regex>
 #include <sstream>
 
@@ -1140,6 +1141,58 @@ TEST_CASE("scan-input-is-output", "[recorded][loops]") {
     return Tensors{last, all, tape.gradient(sum(all * tensor({1.0, 2.0, 3.0}, f64)), xs).dense()};
   });
   f.check({{3}, {0, 1, 2}, {1, 2, 3}}, tensor({0.0, 1.0, 2.0}, f64));
+}
+
+// What random programs have found
+
+TEST_CASE("ops of constants in a step, a body and a branch have values", "[recorded][loops]") {
+  const Tensor d = tensor({1.0, 2.0}, f64);
+  const auto next = [d](const Tensor& v) {
+    GradientTape tape;
+    tape.watch(v);
+    const Tensor slope = tape.gradient(sum(v), v).dense();   // 1, which is broadcast
+    const Tensor one = ones_like(d)[0], four = sum(matmul(reshape(d, {1, 2}), reshape(reverse(d), {2, 1})));
+    return v + slope + one + four + sum(broadcast_to(gather(d, tensor(0)), {3}));
+  };
+  const Tensor x = tensor(0.5, f64);
+  Both([&](const Tensor& v) { return Tensors{scan(next, {v}, {}, {.length = 2})}; }).check({{18.5}}, x);
+  Both([&](const Tensor& v) {
+    return Tensors{while_loop([](const Tensor& t) { return t < 10; }, next, {v}, {.maximum_iterations = 9})};
+  }).check({{18.5}}, x);
+  Both([&](const Tensor& v) {
+    return Tensors{cond(v > 0, {v}, next, [](const Tensor& t) { return t; })};
+  }).check({{9.5}}, x);
+}
+
+TEST_CASE("a captured tensor without influence has no gradient", "[recorded][loops]") {
+  Both f([](const Tensor& x, const Tensor& w, const Tensor& u) {
+    GradientTape tape;
+    tape.watch(x, w, u);
+    const Tensor y = scan([w, u](const Tensor& v) { return where(w > 0, v * 2, v) * stop_gradient(u); }, {x},
+                          {}, {.length = 2});
+    const auto [dx, dw, du] = tape.gradient(y, x, w, u);
+    return Tensors{dx.dense(), tensor(dw.defined() ? 1 : 0), tensor(du.defined() ? 1 : 0)};
+  });
+  f.check({{36}, {0}, {0}}, tensor(1.0, f64), tensor(2.0, f64), tensor(3.0, f64));
+}
+
+TEST_CASE("a carry that the target does not depend on adds no zeros times infinity", "[recorded][loops]") {
+  for (const bool is_scan : {true, false}) {
+    CAPTURE(is_scan);
+    Both f([is_scan](const Tensor& x, const Tensor& w) {
+      return with_gradients(
+          [&] {
+            const auto step = [w](const Tensor& a, const Tensor& b) { return std::pair(a * w, b * 2); };
+            if (is_scan) return scan(step, {x, x * 1.0}, {}, {.length = 2}).second;
+            return while_loop([](const Tensor&, const Tensor& b) { return b < 100; }, step, {x, x * 1.0},
+                              {.maximum_iterations = 2})
+                .second;
+          },
+          {x, w});
+    });
+    f.check({{2}, {4}, {0}}, tensor(0.5, f64), tensor(INFINITY, f64));
+    f.check({{2}, {4}, {0}}, tensor(0.5, f64), tensor(-2.0, f64));
+  }
 }
 
 }   // namespace loops_test
