@@ -59,13 +59,11 @@ class RandomProgram {
   }
   void statement(Scope& s, Random& random) const {
     const auto kind = random() % 16;
-    if (kind < 3 && s.depth < 2) {
-      loop(s, random);
-    } else if (kind == 3 && s.depth < 3) {
-      branch(s, random);
-    } else if (kind == 4 && !s.is_taped) {
-      for (const Tensor& g : gradients_around(s, random, 1))
-        s.reals.push_back(g);
+    if (kind < 3 && s.depth < 2) return loop(s, random);
+    if (kind == 3 && s.depth < 3) return branch(s, random);
+    if (kind == 4 && !s.is_taped) {
+      const Tensors g = gradients_around(s, random, 1);
+      s.reals.insert(s.reals.end(), g.begin(), g.end());
     } else if (kind == 5) {
       variables_[random() % 2].assign(tanh(pick(s.reals, random)));
     } else if (kind == 6) {
@@ -221,14 +219,14 @@ TEST_CASE("random programs with loops have the same bits recorded", "[recorded][
     Random random(seed);
     std::normal_distribution<double> normal;
     const auto numbers = [&] {
-      return astype(tensor(std::vector{normal(random), normal(random), normal(random), normal(random)}),
-                    dtype);
+      return tensor({normal(random), normal(random), normal(random), normal(random)}, dtype);
     };
     const std::vector variables = {Variable(numbers()), Variable(numbers())};
     const RandomProgram program(seed, variables);
     const auto recorded = compile(program);
     bool same = true;
     for (int call = 0; call < 20 && same; ++call) {
+      CAPTURE(seed, call);
       const Tensors x = {numbers(), numbers(), numbers()}, start = {numbers(), numbers()};
       const Tensor limit = tensor(call % 5, DType::i64);
       const auto run = [&](const auto& f) {
@@ -241,7 +239,7 @@ TEST_CASE("random programs with loops have the same bits recorded", "[recorded][
       const Tensors eager = run(program), replayed = run(recorded);
       REQUIRE(eager.size() == replayed.size());
       for (std::size_t k = 0; k < eager.size(); ++k) {
-        CAPTURE(seed, call, k, eager[k], replayed[k]);
+        CAPTURE(k, eager[k], replayed[k]);
         CHECK(same_bits(eager[k], replayed[k]));
         same = same && same_bits(eager[k], replayed[k]);
       }

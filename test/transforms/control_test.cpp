@@ -537,8 +537,8 @@ TEST_CASE("values that do not change in a loop are not kept for each step", "[co
         100 * x.nbytes());   // the inputs of the products, with the result instead of x
 }
 
-// cases-functions.json: checkpoint-gradient-100-5 and checkpoint-gradient-57-3, by central differences.
-TEST_CASE("snapshots: few runs, and the gradients of the loop that keeps all", "[control][snapshots]") {
+TEST_CASE("checkpoint-gradient-100-5, checkpoint-gradient-57-3: few runs, and the same gradients",
+          "[control][snapshots]") {
   struct Expected {
     std::int64_t steps, snapshots;
     double value, dr, dx;
@@ -573,8 +573,7 @@ TEST_CASE("snapshots: few runs, and the gradients of the loop that keeps all", "
   }
 }
 
-// cases-functions.json: checkpoint-perturbation-spreads and checkpoint-gradient-only-of-capture.
-TEST_CASE("snapshots: derivatives reach variables step by step, and captures alone", "[control][snapshots]") {
+TEST_CASE("checkpoint-perturbation-spreads, checkpoint-gradient-only-of-capture", "[control][snapshots]") {
   const Tensor one = tensor(1.0, DType::f64), x = tensor(1.0, DType::f64), y = tensor(1.0, DType::f64);
   for (const std::int64_t snapshots : {0, 1, 2, 3}) {
     GradientTape tape;

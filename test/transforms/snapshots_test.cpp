@@ -70,14 +70,19 @@ std::int64_t enumerated_after(std::int64_t steps, std::int64_t snapshots) {
 
 }   // namespace
 
-TEST_CASE("cases-functions: checkpoint-runs and checkpoint-reach", "[snapshots]") {
+TEST_CASE("checkpoint-runs, checkpoint-reach-5, checkpoint-reach-10", "[snapshots]") {
   struct Case {
+    const char* id;
     std::int64_t steps, snapshots, plain, of_a_step;
   };
-  for (const Case& c : {Case{10, 1, 45, 9}, Case{10, 3, 15, 2}, Case{64, 4, 200, 4}, Case{252, 5, 1050, 5},
-                        Case{10, 10, 9, 1}, Case{10, 50, 9, 1}, Case{1000, 10, 3636, 4},
-                        Case{10'000, 12, 51'432, 6}, Case{1'000'000, 20, 6'815'960, 8}}) {
-    CAPTURE(c.steps, c.snapshots);
+  for (const Case& c :
+       {Case{"checkpoint-runs-10-1", 10, 1, 45, 9}, Case{"checkpoint-runs-10-3", 10, 3, 15, 2},
+        Case{"checkpoint-runs-64-4", 64, 4, 200, 4}, Case{"checkpoint-runs-252-5", 252, 5, 1050, 5},
+        Case{"checkpoint-runs-10-10", 10, 10, 9, 1}, Case{"checkpoint-runs-10-50", 10, 50, 9, 1},
+        Case{"checkpoint-runs-1000-10", 1000, 10, 3636, 4},
+        Case{"checkpoint-runs-10000-12", 10'000, 12, 51'432, 6},
+        Case{"checkpoint-runs-1000000-20", 1'000'000, 20, 6'815'960, 8}}) {
+    CAPTURE(c.id);
     const Counts counts = reversed(c.steps, c.snapshots);
     CHECK(counts.plain == c.plain);
     CHECK(least_runs(c.steps, c.snapshots) == c.plain);
@@ -100,18 +105,41 @@ TEST_CASE("no schedule has fewer runs", "[snapshots]") {
     }
 }
 
-TEST_CASE("cases-functions: checkpoint-backward", "[snapshots]") {
+TEST_CASE("checkpoint-backward: runs after the end of a loop", "[snapshots]") {
   struct Case {
+    const char* id;
     std::int64_t snapshots, steps, runs;
   };
-  for (const Case& c : {Case{1, 5, 15}, Case{9, 5, 5}, Case{2, 5, 8}, Case{4, 4, 4}, Case{4, 6, 8},
-                        Case{4, 10, 16}, Case{4, 11, 18}, Case{4, 12, 20}, Case{4, 14, 24}}) {
-    CAPTURE(c.snapshots, c.steps);
+  for (const Case& c :
+       {Case{"checkpoint-backward-1-5", 1, 5, 15}, Case{"checkpoint-backward-9-5", 9, 5, 5},
+        Case{"checkpoint-backward-2-5", 2, 5, 8}, Case{"checkpoint-backward-4-4", 4, 4, 4},
+        Case{"checkpoint-backward-4-6", 4, 6, 8}, Case{"checkpoint-backward-4-10", 4, 10, 16},
+        Case{"checkpoint-backward-4-11", 4, 11, 18}, Case{"checkpoint-backward-4-12", 4, 12, 20},
+        Case{"checkpoint-backward-4-14", 4, 14, 24}}) {
+    CAPTURE(c.id);
     OnlineSnapshots online(c.snapshots);
     for (std::int64_t i = 0; i < c.steps; ++i)
       online.offer();
     const Counts counts = reversed(c.steps, c.snapshots, online.kept());
     CHECK(counts.plain + counts.adjoints == c.runs);
+  }
+}
+
+TEST_CASE("checkpoint-online-default: the fewest snapshots for the best schedule", "[snapshots]") {
+  const std::pair<std::int64_t, std::int64_t> cases[] = {{1, 1},    {2, 1},    {10, 4},   {50, 9},
+                                                         {100, 13}, {614, 34}, {1000, 44}};
+  for (const auto& [steps, snapshots] : cases) {
+    CAPTURE(steps, snapshots);
+    std::int64_t fewest = 1;
+    while ((fewest + 1) * (fewest + 2) <= 2 * steps)
+      ++fewest;
+    CHECK(fewest == snapshots);
+    OnlineSnapshots online(snapshots);
+    for (std::int64_t i = 0; i < steps; ++i)
+      online.offer();
+    const Counts counts = reversed(steps, snapshots, online.kept());
+    CHECK(counts.most_of_a_step <= 1);   // besides the first run, and that for the gradient
+    if (steps <= 100) CHECK(counts.plain == enumerated_after(steps, snapshots));
   }
 }
 
