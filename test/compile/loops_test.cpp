@@ -263,6 +263,7 @@ TEST_CASE("while2-two-vars-coupled: gradients of one result and of both", "[reco
     const auto [a, b] =
         while_loop([](const Tensor& u, const Tensor&) { return u < 45; },
                    [](const Tensor& u, const Tensor& v) { return std::pair(u * v, u + v); }, {x, y});
+    tape.stop();
     Tensors all{a, b};
     for (const Targets& of : {Targets{a}, Targets{b}, Targets{a, b}})
       for (const Gradient& g : tape.gradient(of, Sources{x, y}))
@@ -380,7 +381,9 @@ TEST_CASE("while2-list-with-constants", "[recorded][loops]") {
     GradientTape tape({.persistent = true});
     tape.watch(x);
     const auto [last, list] = squares_and_list(x, 4, 100);
-    return Tensors{last, list, tape.gradient(last, x).dense(), tape.gradient(sum(list) + last, x).dense()};
+    const Tensor total = sum(list) + last;
+    tape.stop();
+    return Tensors{last, list, tape.gradient(last, x).dense(), tape.gradient(total, x).dense()};
   });
   f.check({{16}, {2, 100, 4, 100}, {32}, {37}}, tensor(2.0, f64));
 }
