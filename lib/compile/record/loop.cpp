@@ -90,7 +90,7 @@ struct Derivative {
 
   // The cotangents of the operands that vary, and of what is captured, by a loop of gradients. dy: those of
   // the carries that vary, and of the outputs that are used.
-  Tensors gradients(std::span<const Tensor> x, std::span<const Tensor> dy) const {
+  std::vector<Gradient> gradients(std::span<const Tensor> x, std::span<const Tensor> dy) const {
     versions.check(l.name);
     const std::vector<std::size_t> vc = varying(carries);
     // A loop for the carries before each step.
@@ -131,25 +131,35 @@ struct Derivative {
         .carries = vc.size() + uses(),
         .reverse = !l.reverse,
         .assigns = false};
-    Tensors in(dy.begin(), dy.begin() + static_cast<std::ptrdiff_t>(vc.size()));
-    append(in, std::span<const Tensor>(no_sums()));
+    const Tensors given = with_sums(dy);
+    const std::span<const Tensor> carried = std::span(given).first(vc.size() + uses());
+    Tensors in(carried.begin(), carried.end());
     append(in, std::span(states).subspan(carries.size()));
     append(in, x.subspan(carries.size()));
     append(in, dy.subspan(vc.size()));
-    Tensors y = call(back, in);
-    // carries, sums, entries -> carries, entries, sums
-    std::rotate(y.begin() + static_cast<std::ptrdiff_t>(vc.size()),
-                y.begin() + static_cast<std::ptrdiff_t>(vc.size() + uses()), y.end());
-    return y;
+    return in_order(call(back, in));
   }
 
-  // The sums before the first step: -0 + x is x, whatever the sign of a zero.
-  Tensors no_sums() const {
-    Tensors all;
+  // Cotangents of carries and outputs with the sums before the first step between them: -0 + x is x, whatever
+  // the sign of a zero.
+  Tensors with_sums(std::span<const Tensor> dy) const {
+    const std::size_t nc = varying(carries).size();
+    Tensors all(dy.begin(), dy.begin() + static_cast<std::ptrdiff_t>(nc));
     for (const Tensor& t : captured)
       all.push_back(full(t.shape(), -0.0, t.dtype()));
     for (const Variable& v : variables)
       all.push_back(full(v.shape(), -0.0, v.dtype()));
+    append(all, dy.subspan(nc));
+    return all;
+  }
+
+  // The gradients of carries, entries and uses, of those of carries, uses and entries.
+  std::vector<Gradient> in_order(Tensors dx) const {
+    const auto sums = dx.begin() + static_cast<std::ptrdiff_t>(varying(carries).size());
+    std::rotate(sums, sums + static_cast<std::ptrdiff_t>(uses()), dx.end());
+    std::vector<Gradient> all(dx.begin(), dx.end());
+    for (std::size_t k = 0; k < uses(); ++k)
+      if (!connected[k]) all[dx.size() - uses() + k] = {};
     return all;
   }
 
@@ -253,18 +263,21 @@ class LoopPoint {
     d_.l = l;
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (i < l.carries)
-        d_.carries.push_back(operands[i].spec()), carries_.push_back(operands[i]);
+        d_.carries.push_back(operands[i].spec());
       else
-        d_.entries.push_back(entry_of(operands[i].spec())), entries_.push_back(operands[i]);
-    step_ = record(outer, step_specs(), l.step);
+        d_.entries.push_back(entry_of(operands[i].spec()));
+    record_step(operands);
     for (std::size_t k = l.carries; k < step_.results.size(); ++k)
       d_.outputs.push_back(step_.results[k].spec);
     for (const Access& a : step_.results)
       d_.used.push_back(varies(a.spec));
     if (l.condition) condition_ = record(outer, d_.carries, l.condition);
-    for (const auto& [cell, value] : step_.stores)
-      cells_.push_back(cell);
     find_uses();
+  }
+  /// For the gradient of some results of a loop that was recorded before.
+  LoopPoint(Tracer& outer, Derivative d, std::span<const Tensor> operands) : outer_(outer), d_(std::move(d)) {
+    d_.connected.clear();
+    record_step(operands);
   }
 
   Tensors run() {
@@ -278,7 +291,21 @@ class LoopPoint {
     return finish(run_loop(operands(), std::move(l)));
   }
 
+  /// Runs the steps again. dy: the cotangents of the carries that vary, and of the outputs that are used.
+  std::vector<Gradient> gradients(const Tensor& steps, const Tensors& dy) {
+    GradientProgram made = make_gradient();
+    run_steps_again(made);
+    return d_.in_order(run_loop_gradient(steps, operands(), d_.with_sums(dy), std::move(made.g)));
+  }
+
  private:
+  void record_step(std::span<const Tensor> operands) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      (i < d_.carries.size() ? carries_ : entries_).push_back(operands[i]);
+    step_ = record(outer_, step_specs(), d_.l.step);
+    for (const auto& [cell, value] : step_.stores)
+      cells_.push_back(cell);
+  }
   std::vector<Spec> step_specs() const {
     std::vector<Spec> all = d_.carries;
     append(all, std::span<const Spec>(d_.entries));
@@ -381,9 +408,20 @@ class LoopPoint {
     return y;
   }
 
-  Tensors run_recorded() {
-    const std::vector<std::size_t> vc = varying(d_.carries), ve = varying(d_.entries),
-                                   vo = varying(d_.outputs);
+  struct GradientProgram {
+    LoopGradient g;
+    Recorded r;      // of a step with its gradient
+    Program first;   // the part that does not depend on cotangents
+    std::vector<Access> kept;
+    std::shared_ptr<const Dependence> depends;
+    Tensors uses;
+  };
+
+  GradientProgram make_gradient() {
+    const std::vector<std::size_t> vc = varying(d_.carries), ve = varying(d_.entries);
+    std::vector<std::size_t> vo;   // the outputs that are used
+    for (std::size_t k = 0; k < d_.outputs.size(); ++k)
+      if (d_.used[carries_.size() + k]) vo.push_back(k);
     // The function that is recorded takes the operands of a step, cotangents, and sums.
     std::vector<Spec> specs = step_specs();
     const std::size_t own = specs.size(), first_sum = own + vc.size() + vo.size();
@@ -396,8 +434,7 @@ class LoopPoint {
       uses.push_back(others_.value_of(v.cell().shared_from_this()));
     for (const Tensor& t : uses)
       specs.push_back(t.spec());
-    const Recorded r =
-        record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(in); });
+    Recorded r = record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(in); });
 
     const std::size_t results = carries_.size() + d_.outputs.size();
     const std::span<const Access> gradients = std::span(r.results).subspan(results);
@@ -489,19 +526,29 @@ class LoopPoint {
     }
     g.backward.step = made;
 
+    return {std::move(g), std::move(r), std::move(parts.first), std::move(kept), depends, std::move(uses)};
+  }
+  // The number of arguments of a step with its gradient that are not those of a step.
+  std::size_t unread(const GradientProgram& m) const { return m.r.arguments - step_.arguments; }
+  void run_steps_again(GradientProgram& m) {
+    m.g.name = d_.l.name, m.g.snapshots = d_.l.snapshots;
+    m.g.forward = program(m.r, std::move(m.first), 0, m.kept, unread(m));
+    m.g.step = program(step_, step_.program, 0, {});
+  }
+
+  Tensors run_recorded() {
+    GradientProgram m = make_gradient();
     LoopProgram forward;
     if (runs_again()) {
-      g.forward = program(r, std::move(parts.first), 0, kept, specs.size() - own);
-      g.step = program(step_, step_.program, 0, {});
-      g.name = d_.l.name, g.snapshots = d_.l.snapshots;
+      run_steps_again(m);
       forward = program(step_, std::move(step_.program), d_.outputs.size(), {});
       add_condition(forward);
     } else {
-      forward = program(r, std::move(parts.first), d_.outputs.size(), kept, specs.size() - own);
+      forward = program(m.r, std::move(m.first), d_.outputs.size(), m.kept, unread(m));
     }
     const Tensors x = operands();
     Tensors y = run_loop(x, std::move(forward));
-    record_on_tapes(x, y, uses, std::move(g), depends);
+    record_on_tapes(x, y, m.uses, std::move(m.g), m.depends);
     return y;
   }
 
@@ -530,15 +577,12 @@ class LoopPoint {
     const Tensor steps = d_.l.condition ? y.back() : fill_steps();
     const auto shared = std::make_shared<const LoopGradient>(std::move(g));
     const auto first_order = [=, d = d_, again = runs_again(), all = again_operands(x)](const Tensors& dy) {
-      const auto nc = static_cast<std::ptrdiff_t>(varying(d.carries).size());
-      Tensors in(dy.begin(), dy.begin() + nc);
-      append(in, std::span<const Tensor>(d.no_sums()));
-      if (again) {
-        in.insert(in.end(), dy.begin() + nc, dy.end());
-        return run_loop_gradient(steps, all, in, *shared);
-      }
-      append(in, std::span<const Tensor>(read));
-      in.insert(in.end(), dy.begin() + nc, dy.end());
+      Tensors in = d.with_sums(dy);
+      if (again) return run_loop_gradient(steps, all, in, *shared);
+      const auto cotangents =
+          in.end() -
+          std::count(d.used.begin() + static_cast<std::ptrdiff_t>(d.carries.size()), d.used.end(), true);
+      in.insert(cotangents, read.begin(), read.end());
       append(in, std::span<const Tensor>(others));
       return run_loop(in, shared->backward);
     };
@@ -550,7 +594,10 @@ class LoopPoint {
       std::vector<bool> has;   // of those that vary
       for (std::size_t k = 0; k < all.size(); ++k)
         if (d.used[k]) has.push_back(all[k].defined());
-      if (d.versions.are_current() && !d.l.condition)
+      auto* const trace = thread_state.trace && thread_state.trace->records()
+                              ? dynamic_cast<Tracer*>(thread_state.trace)
+                              : nullptr;
+      if (trace && d.versions.are_current())
         has = depends->closed(std::move(has));
       else
         has.assign(has.size(), true);
@@ -570,18 +617,9 @@ class LoopPoint {
             "compile: a second derivative of {}, whose number of steps is not known when the function is "
             "recorded; use scan or fori_loop, or forward mode for one of the derivatives",
             d.l.name);
-      Tensors dx;
-      if (differentiates || some.used != d.used) {
-        dx = some.gradients(own, dy);
-      } else {
-        dx = first_order(dy);
-        const auto sums = dx.begin() + static_cast<std::ptrdiff_t>(varying(d.carries).size());
-        std::rotate(sums, sums + static_cast<std::ptrdiff_t>(d.uses()), dx.end());
-      }
-      std::vector<Gradient> all_dx(dx.begin(), dx.end());
-      for (std::size_t k = 0; k < d.uses(); ++k)
-        if (!d.connected[k]) all_dx[dx.size() - d.uses() + k] = {};
-      return all_dx;
+      if (differentiates) return some.gradients(own, dy);
+      if (some.used == d.used) return d.in_order(first_order(dy));
+      return LoopPoint(*trace, some, own).gradients(steps, dy);
     };
     record_operation_of_used(d_.l.name, outputs, inputs, backward,
                              [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });
