@@ -113,22 +113,22 @@ using Node = std::variant<OpNode, JvpNode, VjpNode, UserMapNode, SelectNode, Pro
 
 /// Calls read(access) for each operand of a node, whether it is read or not, and write(value) for each
 /// result, whether it is wanted or not, in a fixed order.
-template <class Read, class Write>
-void for_each_place(const Node& node, const Read& read, const Write& write) {
+template <class N, class Read, class Write>
+void for_each_place(N& node, const Read& read, const Write& write) {
   std::visit(
-      [&](const auto& n) {
+      [&](auto& n) {
         if constexpr (requires { n.in.begin(); })
-          for (const Access& a : n.in)
+          for (auto& a : n.in)
             read(a);
         else if constexpr (requires { n.in; })
           read(n.in);
         if constexpr (requires { n.out.begin(); })
-          for (const ValueId v : n.out)
+          for (auto& v : n.out)
             write(v);
         else if constexpr (requires { n.out; })
           write(n.out);
         if constexpr (requires { n.results; })
-          for (const auto& r : n.results)
+          for (auto& r : n.results)
             read(r.before), write(r.value);
       },
       node);

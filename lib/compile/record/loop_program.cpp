@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compile/rewrite/unroll.h"
 #include "core/bytes.h"
 #include "core/storage.h"
 #include "op/recorder.h"
@@ -34,15 +35,13 @@ struct Stack {
 class Steps {
  public:
   Steps(const LoopProgram& l, const Stretch& s, Operands x, std::span<Tensor> y)
-      : l_(l), s_(s), y_(y), workspace_(l.step->workspaces) {
-    std::int64_t offset = 0;
+      : l_(l), s_(s), y_(y), step_(*l.step, 1) {
     for (const Spec& spec : l.carries)
-      offsets_.push_back(offset), offset += padded_bytes(spec);
-    const std::int64_t carry_bytes = offset;
+      bytes_.push_back(spec.nbytes()), offsets_.push_back(second_), second_ += padded_bytes(spec);
+    buffers_ = Arena(2 * second_);
+    std::int64_t temporary = 0;
     for (const Spec& spec : l.outputs)
-      offsets_.push_back(offset), offset += padded_bytes(spec);
-    second_ = offset;
-    buffers_ = Arena(offset + carry_bytes);
+      bytes_.push_back(spec.nbytes()), temporary += padded_bytes(spec);
     const std::int64_t first = l.reverse ? s.of - s.end : s.begin;
     for (std::size_t i = 0; i < l.carries.size(); ++i)
       carries_.push_back(ReadOnly(x[i]->raw()));
@@ -53,31 +52,22 @@ class Steps {
     first_output_ = s.local_outputs ? first : 0;
     for (std::size_t i = 0; i < l.outputs.size(); ++i)
       outputs_.push_back(OutputSlot(y[l.carries.size() + i]).memory());
-    bind(*l.step, x, step_, step_changes_, step_keys_);
-    if (l.condition) bind(*l.condition, x, condition_, condition_changes_, condition_keys_);
-    results_.resize(l.carries.size() + l.outputs.size());
+    bind(*l.step, x, step_);
+    if (l.block && s.end - s.begin >= l.block_steps)
+      bind(*l.block, x, block_.emplace(*l.block, l.block_steps));
+    if (l.condition) bind(*l.condition, x, condition_.emplace(*l.condition, 1));
+    for (std::size_t i = 0; i < l.outputs.size(); ++i)
+      if (!is_written_in_place(i)) temporary_ = Arena(temporary * (block_ ? l.block_steps : 1));
   }
 
   // Returns the number of steps.
   std::int64_t run() {
-    Replay& step = workspace_->replay(0, l_.step->plan);
     std::int64_t k = s_.begin;
-    for (; k < s_.end && goes_on(); ++k) {
-      const std::int64_t at = l_.reverse ? s_.of - 1 - k : k;
-      update(step_, step_changes_, at);
-      const bool is_odd = k % 2;
-      for (std::size_t i = 0; i < l_.carries.size(); ++i)
-        results_[i] = buffers_.at(is_odd ? second_ + offsets_[i] : offsets_[i]);
-      for (std::size_t i = 0; i < l_.outputs.size(); ++i)
-        results_[l_.carries.size() + i] =
-            is_written_in_place(i) ? place_of(i, at) : buffers_.at(offsets_[l_.carries.size() + i]);
-      step.run_at(step_, step_keys_, results_);
-      for (std::size_t i = 0; i < l_.carries.size(); ++i)
-        carries_[i] = results_[i];
-      for (std::size_t i = 0; i < l_.outputs.size(); ++i)
-        if (!is_written_in_place(i))
-          copy(results_[l_.carries.size() + i].get(), place_of(i, at).get(), l_.outputs[i].nbytes());
-    }
+    if (block_)
+      for (; s_.end - k >= l_.block_steps; k += l_.block_steps)
+        run(*block_, k);
+    for (; k < s_.end && goes_on(); ++k)
+      run(step_, k);
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
       copy(carries_[i].get(), y_[i].raw(), l_.carries[i].nbytes());
     return k - s_.begin;
@@ -89,52 +79,94 @@ class Steps {
     std::size_t argument;
     int carry, entry;   // one is kNone
   };
+  // A program with its arguments.
+  struct Part {
+    Part(const Callee& callee, std::int64_t n)
+        : steps(n), workspace(callee.workspaces), replay(workspace->replay(0, callee.plan)) {}
+
+    std::int64_t steps;
+    BorrowedWorkspace workspace;
+    Replay& replay;
+    std::vector<ReadOnly> arguments = {};
+    std::vector<Change> changes = {};
+    std::vector<random::Key> keys = {};
+  };
+
+  // Runs steps k, k + 1, ..., which are those of one program.
+  void run(Part& part, std::int64_t k) {
+    const auto step_at = [&](std::int64_t j) { return l_.reverse ? s_.of - 1 - k - j : k + j; };
+    update(part, std::min(step_at(0), step_at(part.steps - 1)));
+    is_second_ = !is_second_;
+    results_.clear();
+    for (std::size_t i = 0; i < l_.carries.size(); ++i)
+      results_.push_back(buffers_.at(is_second_ ? second_ + offsets_[i] : offsets_[i]));
+    std::int64_t temporary = 0;
+    for (std::int64_t j = 0; j < part.steps; ++j)
+      for (std::size_t i = 0; i < l_.outputs.size(); ++i)
+        results_.push_back(is_written_in_place(i) ? place_of(i, step_at(j))
+                                                  : temporary_.at(std::exchange(
+                                                        temporary, temporary + padded_bytes(l_.outputs[i]))));
+    part.replay.run_at(part.arguments, part.keys, results_);
+    for (std::size_t i = 0; i < l_.carries.size(); ++i)
+      carries_[i] = results_[i];
+    if (temporary)
+      for (std::int64_t j = 0; j < part.steps; ++j)
+        for (std::size_t i = 0; i < l_.outputs.size(); ++i)
+          if (!is_written_in_place(i))
+            copy(results_[l_.carries.size() + static_cast<std::size_t>(j) * l_.outputs.size() + i].get(),
+                 place_of(i, step_at(j)).get(), output_bytes(i));
+  }
 
   static void copy(const std::byte* from, std::byte* to, std::int64_t bytes) {
-    if (bytes) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    if (bytes == 8)
+      std::memcpy(to, from, 8);
+    else if (bytes)
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
-  void bind(const Callee& callee, Operands x, std::vector<ReadOnly>& arguments, std::vector<Change>& changes,
-            std::vector<random::Key>& keys) const {
+  void bind(const Callee& callee, Operands x, Part& part) const {
     const int carries = static_cast<int>(l_.carries.size()), all = carries + static_cast<int>(l_.entries);
     for (const int i : callee.operands) {
       if (i != kNone && i < all)
-        changes.push_back({arguments.size(), i < carries ? i : kNone, i < carries ? kNone : i - carries});
-      arguments.emplace_back(i == kNone || i < all ? nullptr : x[static_cast<std::size_t>(i)]->raw());
+        part.changes.push_back(
+            {part.arguments.size(), i < carries ? i : kNone, i < carries ? kNone : i - carries});
+      part.arguments.emplace_back(i == kNone || i < all ? nullptr : x[static_cast<std::size_t>(i)]->raw());
     }
     for (const int i : callee.keys)
-      keys.push_back(key_at(x[static_cast<std::size_t>(i)]->raw()));
+      part.keys.push_back(key_at(x[static_cast<std::size_t>(i)]->raw()));
   }
-  void update(std::vector<ReadOnly>& arguments, const std::vector<Change>& changes, std::int64_t at) const {
-    for (const Change& c : changes)
-      arguments[c.argument] = c.carry != kNone ? carries_[static_cast<std::size_t>(c.carry)]
-                                               : ReadOnly(entries_[static_cast<std::size_t>(c.entry)].at(at));
+  void update(Part& part, std::int64_t at) const {
+    for (const Change& c : part.changes)
+      part.arguments[c.argument] = c.carry != kNone
+                                       ? carries_[static_cast<std::size_t>(c.carry)]
+                                       : ReadOnly(entries_[static_cast<std::size_t>(c.entry)].at(at));
   }
   bool goes_on() {
-    if (!l_.condition) return true;
-    if (!condition_workspace_) condition_workspace_.emplace(l_.condition->workspaces);
-    update(condition_, condition_changes_, 0);
+    if (!condition_) return true;
+    update(*condition_, 0);
     const Writable holds[] = {holds_.at(0)};
-    (*condition_workspace_)->replay(0, l_.condition->plan).run_at(condition_, condition_keys_, holds);
+    condition_->replay.run_at(condition_->arguments, condition_->keys, holds);
     return holds[0].get()[0] != std::byte{0};
   }
-  // A kernel may write whole lines.
-  bool is_written_in_place(std::size_t i) const { return l_.outputs[i].nbytes() % 64 == 0; }
+  std::int64_t output_bytes(std::size_t i) const { return bytes_[l_.carries.size() + i]; }
+  // Large results may be written in whole lines, small ones are copied.
+  bool is_written_in_place(std::size_t i) const {
+    return output_bytes(i) % 64 == 0 || output_bytes(i) <= kSmallBytes;
+  }
   Writable place_of(std::size_t i, std::int64_t at) const {
-    return outputs_[i].after((at - first_output_) * l_.outputs[i].nbytes());
+    return outputs_[i].after((at - first_output_) * output_bytes(i));
   }
 
   const LoopProgram& l_;
   const Stretch s_;
   const std::span<Tensor> y_;
-  BorrowedWorkspace workspace_;
-  std::optional<BorrowedWorkspace> condition_workspace_;
-  Arena buffers_, holds_{64};
-  std::vector<std::int64_t> offsets_;
+  Part step_;
+  std::optional<Part> block_, condition_;
+  Arena buffers_, temporary_, holds_{64};
+  std::vector<std::int64_t> offsets_, bytes_;    // by carry; by result of a step
   std::int64_t second_ = 0, first_output_ = 0;   // second_: the offset of the second place of the carries
-  std::vector<ReadOnly> carries_, step_, condition_;
+  bool is_second_ = false;
+  std::vector<ReadOnly> carries_;
   std::vector<Stack> entries_;
-  std::vector<Change> step_changes_, condition_changes_;
-  std::vector<random::Key> step_keys_, condition_keys_;
   std::vector<Writable> outputs_, results_;
 };
 
@@ -298,12 +330,43 @@ std::vector<Spec> LoopProgram::results() const {
   return all;
 }
 
+// Adds the program of several steps, if a step is so short that calling its program takes long beside it.
+void LoopProgram::add_block() {
+  constexpr std::size_t nodes = 160;
+  constexpr std::int64_t bytes = 1024, most_steps = 32;
+  const Program& p = step->plan.program;
+  if (condition || p.size() == 0 || 2 * p.size() > nodes) return;
+  for (const Value& v : p.values())
+    if (v.from != Value::From::nothing && v.spec.nbytes() > bytes) return;
+  for (const DerivedKey& key : p.keys())
+    if (key.by) return;
+  std::vector<StepArgument> arguments;
+  for (std::size_t i = 0; i < p.arguments().size(); ++i) {
+    if (p[p.arguments()[i]].argument != i) return;
+    using Is = StepArgument::Is;
+    const int at = step->operands[i];
+    const auto k = static_cast<std::size_t>(at);
+    arguments.push_back(at == kNone                    ? StepArgument{Is::same}
+                        : k < carries.size()           ? StepArgument{Is::carry, k}
+                        : k < carries.size() + entries ? StepArgument{Is::entry}
+                                                       : StepArgument{Is::same});
+  }
+  block_steps = std::min({most_steps, steps, static_cast<std::int64_t>(nodes / p.size())});
+  if (block_steps < 2) return;
+  const auto made = std::make_shared<Callee>(unrolled(p, arguments, carries.size(), block_steps, reverse));
+  made->operands = step->operands, made->keys = step->keys;
+  block = made;
+}
+
 Tensors run_loop(const Tensors& operands, LoopProgram l) {
+  l.add_block();
   const RecordingScope unrecorded(nullptr);
   return kLoop.run(operands, LoopAttrs{std::make_shared<const LoopProgram>(std::move(l))});
 }
 
 Tensors run_loop_gradient(const Tensor& steps, const Tensors& x, const Tensors& dy, LoopGradient g) {
+  for (LoopProgram* l : {&g.step, &g.forward, &g.backward})
+    l->add_block();
   const RecordingScope unrecorded(nullptr);
   Tensors in = {steps};
   in.insert(in.end(), x.begin(), x.end());

@@ -79,6 +79,8 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
   bind_fixed();
   use_values();
   add_outputs();
+  for (const ValueId v : plan.program.arguments())
+    argument_bytes_.push_back(plan.program[v].spec.nbytes());
 }
 
 void Replay::add_node(NodeId id) {
@@ -162,11 +164,11 @@ void Replay::bind(ValueId v, Writable m) {
 }
 
 // Provides the elements of a value that no kernel writes to its home: copies `from`, or borrows its memory.
-void Replay::fill(ValueId v, const std::byte* from) {
+void Replay::fill(ValueId v, const std::byte* from, std::int64_t bytes) {
   switch (plan_.homes[v].in) {
     case Home::In::arena:
     case Home::In::constants:
-      return copy_bytes(from, memory_.write[v].get(), plan_.program[v].spec.nbytes());
+      return copy_bytes(from, memory_.write[v].get(), bytes);
     case Home::In::borrowed:
     case Home::In::returned:
       return bind(v, ReadOnly(from));
@@ -205,7 +207,7 @@ void Replay::add_outputs() {
   for (std::size_t i = 0; i < p.outputs().size(); ++i) {
     const Access& a = p.outputs()[i];
     const auto [first, is_given] = p.identities()[i];
-    Output& out = outputs_.emplace_back(Output{&a});
+    Output& out = outputs_.emplace_back(Output{.access = &a, .bytes = a.spec.nbytes()});
     if (first < i) {
       out.how = Output::How::repeated, out.of = first;
     } else if (!a.reads()) {
@@ -283,7 +285,7 @@ void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random:
     ~Forget() { r.held_.clear(), r.pending_.clear(); }
   } forget{*this};
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].get()) fill(plan_.program.arguments()[i], arguments[i].get());
+    if (arguments[i].get()) fill(plan_.program.arguments()[i], arguments[i].get(), argument_bytes_[i]);
   bind_keys(keys, [&](std::size_t i) { return arguments[i].get(); });
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].how == Output::How::computed) bind(outputs_[i].access->of, y[i]);
@@ -298,7 +300,7 @@ void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random:
         : out.how == Output::How::copied ? memory_.read[a.of].get() + a.first * size_of(a.spec.dtype)
         : out.constant                   ? out.constant->raw()
                                          : arguments[out.of].get();
-    copy_bytes(from, y[i].get(), a.spec.nbytes());
+    copy_bytes(from, y[i].get(), out.bytes);
   }
 }
 
@@ -483,7 +485,7 @@ void Replay::results(std::vector<Tensor>& y) {
     out.taken = false;
     if (out.how != Output::How::copied) continue;
     const Access& a = *out.access;
-    copy_bytes(memory_.read[a.of].get() + a.first * size_of(a.spec.dtype), y[i].raw(), y[i].nbytes());
+    copy_bytes(memory_.read[a.of].get() + a.first * size_of(a.spec.dtype), y[i].raw(), out.bytes);
   }
 }
 

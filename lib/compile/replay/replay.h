@@ -59,8 +59,9 @@ class Replay {
     How how = How::none;
     std::size_t of = 0;
     const Tensor* constant = nullptr;   // null if it is an argument
-    Tensor result = {};                 // the tensor in the current call
-    bool taken = false;                 // whether `result` is a tensor that the caller passed in y
+    std::int64_t bytes = 0;
+    Tensor result = {};   // the tensor in the current call
+    bool taken = false;   // whether `result` is a tensor that the caller passed in y
   };
   struct Pending {
     const Bound* store;
@@ -75,7 +76,8 @@ class Replay {
   void write_at(ValueId v, std::byte*& pointer);
   void bind(ValueId v, ReadOnly m);
   void bind(ValueId v, Writable m);
-  void fill(ValueId v, const std::byte* from);
+  void fill(ValueId v, const std::byte* from) { fill(v, from, plan_.program[v].spec.nbytes()); }
+  void fill(ValueId v, const std::byte* from, std::int64_t bytes);
   Tensor operand(const Access& a);
   Tensor result(ValueId v);
   void bind_fixed();
@@ -112,6 +114,7 @@ class Replay {
   IdVector<ValueId, std::vector<Use>> reads_;
   IdVector<ValueId, std::vector<std::byte**>> writes_;
   IdVector<KeyId, random::Key> keys_;
+  std::vector<std::int64_t> argument_bytes_;
   std::vector<Output> outputs_;
   std::vector<Pending> pending_;   // stores that are deferred until the next action or the end
   std::vector<Tensor> held_;       // tensors kept alive until the end of the call

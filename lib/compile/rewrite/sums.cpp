@@ -29,10 +29,14 @@ bool is_split(const Program& p, const Passes& passes, const Node& node) {
   const OpNode* n = as<OpNode>(node);
   const Spec& spec = p[n->out[0]].spec;
   const Pass pass = {spec.dtype, spec.shape.size()};
-  return std::all_of(n->in.begin(), n->in.end(), [&](const Access& term) {
-    const Value& value = p[term.of];
-    return value.from == Value::From::constant || passes.is_elementwise_result(pass, term.of);
-  });
+  const auto is_computed = [&](const Access& term) { return passes.is_elementwise_result(pass, term.of); };
+  const auto is_given = [&](const Access& term) {
+    const Value::From from = p[term.of].from;
+    return from == Value::From::constant || from == Value::From::argument;
+  };
+  return std::any_of(n->in.begin(), n->in.end(), is_computed) &&
+         std::all_of(n->in.begin(), n->in.end(),
+                     [&](const Access& term) { return is_computed(term) || is_given(term); });
 }
 
 /// A sum that is being split: its additions are defined as soon as their terms are.
