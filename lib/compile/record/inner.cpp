@@ -1,6 +1,6 @@
 // In: functions that a recorded function calls by an op. Out: their programs, and the two parts of those that
 // compute gradients.
-#include "compile/record/inner.h"
+#include "compile/record/loop_program.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace tapedeck::compiled {
 
-Callee::Callee(Program p) : plan(std::move(p)) {
+Callee::Callee(Program p) : plan(without_unread_outputs(std::move(p))) {
   if (plan.fault)
     throw_error<InternalError>("compile: the program of a branch or a loop is wrong: {}", *plan.fault);
 }
@@ -37,11 +37,12 @@ void Versions::check(std::string_view name) const {
 }
 
 Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f) {
+  const Recorder* const around = thread_state.innermost;
   const RecordingScope unrecorded(nullptr);
   Tensors x;
   for (const Spec& spec : arguments)
     x.push_back(zeros_of(spec));
-  Tracer inner(outer);
+  Tracer inner(outer, around);
   for (const Tensor& t : x)
     inner.add_argument(t);
   Recorded r{.program = {},

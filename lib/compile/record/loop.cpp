@@ -548,13 +548,14 @@ class LoopPoint {
     }
     const Tensors x = operands();
     Tensors y = run_loop(x, std::move(forward));
-    record_on_tapes(x, y, m.uses, std::move(m.g), m.depends);
+    record_on_tapes(x, y, m);
     return y;
   }
 
   // Recorders see the operands that vary, and what is captured.
-  void record_on_tapes(const Tensors& x, const Tensors& y, const Tensors& uses, LoopGradient g,
-                       const std::shared_ptr<const Dependence>& depends) {
+  void record_on_tapes(const Tensors& x, const Tensors& y, GradientProgram& m) {
+    const Tensors& uses = m.uses;
+    LoopGradient& g = m.g;
     Tensors inputs, own = carries_;
     append(own, std::span<const Tensor>(entries_));
     for (const std::size_t k : varying(d_.carries))
@@ -567,7 +568,13 @@ class LoopPoint {
 
     Tensors read;   // by the backward loop, if the values of all steps are kept
     if (!runs_again()) {
-      append(read, std::span(y).subspan(all_carries() + d_.outputs.size()));
+      const std::span<const Access> outputs =
+          std::span(m.r.results).subspan(carries_.size(), d_.outputs.size());
+      for (std::size_t k = 0; k < m.kept.size(); ++k) {   // those that are outputs are not kept twice
+        const auto output =
+            static_cast<std::size_t>(std::find(outputs.begin(), outputs.end(), m.kept[k]) - outputs.begin());
+        read.push_back(y[all_carries() + (output < outputs.size() ? output : outputs.size() + k)]);
+      }
       for (const int i : g.entries)
         read.push_back(x[static_cast<std::size_t>(i)]);
     }
@@ -586,7 +593,7 @@ class LoopPoint {
       append(in, std::span<const Tensor>(others));
       return run_loop(in, shared->backward);
     };
-    const auto backward = [=, d = d_](std::span<const Tensor> all) {
+    const auto backward = [=, d = d_, depends = m.depends](std::span<const Tensor> all) {
       // Results without a cotangent have none in a step either, unless others depend on them. If the loop
       // cannot run again for that, it is zeros.
       Tensors dy;
@@ -614,8 +621,9 @@ class LoopPoint {
                                      std::any_of(inputs.begin(), inputs.end(), is_followed));
       if (differentiates && d.l.condition)
         throw_error<TraceError>(
-            "compile: a second derivative of {}, whose number of steps is not known when the function is "
-            "recorded; use scan or fori_loop, or forward mode for one of the derivatives",
+            "compile: a derivative of the gradient of {}, whose number of steps is not known when the "
+            "function "
+            "is recorded; use scan or fori_loop, or take the first derivative in forward mode",
             d.l.name);
       if (differentiates) return some.gradients(own, dy);
       if (some.used == d.used) return d.in_order(first_order(dy));

@@ -358,6 +358,59 @@ void LoopProgram::add_block() {
   block = made;
 }
 
+namespace {
+// The loop with those outputs of a step of which wanted(k) is true.
+template <class F> LoopProgram with_outputs(LoopProgram l, const F& wanted) {
+  Program p = l.step->plan.program;
+  const std::vector<Access> results = p.outputs();
+  const std::vector<Spec> outputs = std::exchange(l.outputs, {});
+  p.clear_outputs();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::size_t carries = l.carries.size();
+    if (i < carries || wanted(i - carries)) p.add_output(results[i]);
+    if (i >= carries && wanted(i - carries)) l.outputs.push_back(outputs[i - carries]);
+  }
+  const auto made = std::make_shared<Callee>(std::move(p));
+  made->operands = l.step->operands, made->keys = l.step->keys;
+  l.step = made, l.block = {}, l.block_steps = 0;
+  l.add_block();
+  return l;
+}
+}   // namespace
+
+Program without_unread_outputs(Program p) {
+  IdVector<ValueId, bool> read(p.values().size());
+  for (const Node& n : p.nodes())
+    for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
+  for (const Access& a : p.outputs())
+    if (a.reads()) read[a.of] = true;
+  const auto has_unread = [&](const Node& node) {
+    const OpNode* n = as<OpNode>(node);
+    if (!n || n->op != &kLoop) return false;
+    const LoopProgram& l = *static_cast<const LoopAttrs*>(n->attrs.view().data)->program;
+    return std::any_of(n->out.begin() + static_cast<std::ptrdiff_t>(l.carries.size()),
+                       n->out.begin() + static_cast<std::ptrdiff_t>(l.carries.size() + l.outputs.size()),
+                       [&](ValueId v) { return !read[v]; });
+  };
+  if (std::none_of(p.nodes().begin(), p.nodes().end(), has_unread)) return p;
+  auto [rest, nodes] = std::move(p).take_apart();
+  for (Node& node : nodes) {
+    if (has_unread(node)) {
+      OpNode& n = std::get<OpNode>(node);
+      const LoopProgram& l = *static_cast<const LoopAttrs*>(n.attrs.view().data)->program;
+      const std::size_t carries = l.carries.size();
+      const auto wanted = [&](std::size_t k) { return read[n.out[carries + k]]; };
+      const LoopAttrs attrs{std::make_shared<const LoopProgram>(with_outputs(l, wanted))};
+      std::vector<ValueId> out;
+      for (std::size_t i = 0; i < n.out.size(); ++i)
+        if (i < carries || i >= carries + l.outputs.size() || wanted(i - carries)) out.push_back(n.out[i]);
+      n.attrs = Attrs(attrs), n.out = std::move(out);
+    }
+    rest.define(std::move(node));
+  }
+  return std::move(rest);
+}
+
 Tensors run_loop(const Tensors& operands, LoopProgram l) {
   l.add_block();
   const RecordingScope unrecorded(nullptr);

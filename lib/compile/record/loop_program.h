@@ -22,6 +22,9 @@ struct LoopProgram {
 /// i64.
 Tensors run_loop(const Tensors& operands, LoopProgram l);
 
+/// Drops the outputs of loops that nothing in the program reads, and what computes them alone.
+Program without_unread_outputs(Program p);
+
 /// The gradient of a loop for which no values of steps were kept. It runs the steps again.
 struct LoopGradient {
   LoopProgram step;      // without outputs

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "compile/record/loop_program.h"
 #include "core/bytes.h"
 #include "core/format.h"
 #include "core/storage.h"
@@ -80,8 +81,8 @@ Tracer::Tracer(std::string name, Allowed allowed)
     : name_(std::move(name)), allowed_(allowed), presence_(std::in_place), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
-Tracer::Tracer(Tracer& outer) : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
-  outer_ = &outer;
+Tracer::Tracer(Tracer& outer, const Recorder* around) : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
+  outer_ = &outer, around_ = around;
 }
 Tracer::~Tracer() { end(); }
 
@@ -185,7 +186,11 @@ Access Tracer::add_constant(const Tensor& x) {
 
 // Of an inner recording: makes a tensor that is computed in the outer recording an argument.
 std::optional<Access> Tracer::capture(const Tensor& x, std::string_view reader) {
-  if (!outer_ || is_recorded(x) || outer_->is_constant(outer_->access_to(x, reader))) return {};
+  if (!outer_ || is_recorded(x)) return {};
+  bool is_followed = false;
+  for (const Recorder* r = around_; r; r = r->outer())
+    is_followed |= is_trainable(x.dtype()) && (r->watches_all() || r->tracks(x));
+  if (!is_followed && outer_->is_constant(outer_->access_to(x, reader))) return {};
   const Access a = program_.all_of(program_.add_argument(x.spec()));
   name(x, a);
   captures_.push_back({x, nullptr});
@@ -788,7 +793,7 @@ Program Tracer::finish(std::span<const Tensor> outputs) {
   flush_stores();
   program_.forget_constants();
   end();
-  return std::move(program_);
+  return without_unread_outputs(std::move(program_));
 }
 
 }   // namespace tapedeck::compiled

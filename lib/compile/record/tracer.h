@@ -26,7 +26,8 @@ class Tracer final : public Trace {
   /// Starts a recording inside of another one, of a function that a node of that one calls. Kernels that
   /// could fail for other numbers do not run: the results of ops are zeros. Tensors and variables that the
   /// function captures become further arguments.
-  explicit Tracer(Tracer& outer);
+  /// So do constants of the outer recording that these recorders follow.
+  Tracer(Tracer& outer, const Recorder* around);
   ~Tracer() override;
 
   /// An argument that was found while an inner function was recorded: a tensor, or the value of a variable.
@@ -154,6 +155,7 @@ class Tracer final : public Trace {
   Program program_;
   std::optional<Observer> presence_;   // so that dispatch notices the trace
   Tracer* outer_ = nullptr;            // of an inner recording
+  const Recorder* around_ = nullptr;
   std::vector<Capture> captures_;
   std::vector<Tensor> captured_keys_;
   /// Of an inner recording: the variables that were assigned, in order, and their values before.
