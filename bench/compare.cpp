@@ -32,6 +32,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench gradbench [word...] [--forms NAME,NAME] [--json FILE]
        scripts/bench examples [name...]
        scripts/bench models
+       scripts/bench loops [word...]
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
@@ -48,6 +49,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
                those by hand only these, as natural,expert
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
   models       replays of a formula beside numba, numexpr and TorchScript, where installed, on one thread
+  loops        loops and branches in compiled functions beside eager mode and loops by hand, on one thread; words as above
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
 

@@ -1,5 +1,5 @@
 // 1,000 additions and multiplications one after the other.
-#include "report.h"
+#include "cases.h"
 
 namespace bench {
 namespace {

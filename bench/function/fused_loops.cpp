@@ -1,6 +1,6 @@
 // Elementwise functions and their gradients, compared with loops written by hand that read and write each
 // element once.
-#include "report.h"
+#include "cases.h"
 #include "tapedeck/simd/elementary.h"
 
 namespace bench {

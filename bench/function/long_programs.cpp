@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "../median.h"
-#include "report.h"
+#include "cases.h"
 
 namespace bench {
 namespace {

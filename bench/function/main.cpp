@@ -2,8 +2,8 @@
 // thread.
 //   ninja -C build bench/function_bench && build/bench/function_bench [word...]
 //   build/bench/function_bench --write FOLDER [word...]: writes the models' inputs and results as NumPy files
+#include "cases.h"
 #include "ocean.h"
-#include "report.h"
 
 int main(int argc, char** argv) {
   const std::span<char* const> words(argv + 1, argv + argc);

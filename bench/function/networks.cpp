@@ -1,7 +1,7 @@
 // Training steps of networks, compared with the functions themselves and with the matrix products in them.
 #include <cblas.h>
 
-#include "report.h"
+#include "cases.h"
 
 namespace bench {
 namespace {

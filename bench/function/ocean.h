@@ -3,7 +3,7 @@
 #pragma once
 #include <array>
 
-#include "report.h"
+#include "cases.h"
 #include "tapedeck/simd/numbers.h"
 
 namespace bench {

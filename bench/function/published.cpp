@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "../known_functions.h"
-#include "report.h"
+#include "cases.h"
 #include "tapedeck/simd/elementary.h"
 
 namespace bench {

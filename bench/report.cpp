@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "../median.h"
+#include "median.h"
 
 namespace bench {
 namespace {
@@ -24,7 +24,7 @@ double seconds_of(const Run& f, int repeats) {
 
 }   // namespace
 
-Race::Race(std::span<const Run> competitors) : times_(competitors.size()) {
+Race::Race(std::span<const Run> competitors, int rounds) : times_(competitors.size()) {
   constexpr double enough = 1e-3;   // seconds
   std::vector<int> repeats;
   for (const Run& f : competitors) {
@@ -34,7 +34,7 @@ Race::Race(std::span<const Run> competitors) : times_(competitors.size()) {
       n *= 2;
     repeats.push_back(n);
   }
-  for (int round = 0; round < 15; ++round)
+  for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < times_.size(); ++i)
       times_[i].push_back(seconds_of(competitors[i], repeats[i]));
 }
@@ -44,6 +44,13 @@ double Race::ratio(std::size_t a, std::size_t b) const {
   for (std::size_t round = 0; round < times_[a].size(); ++round)
     ratios.push_back(times_[a][round] / times_[b][round]);
   return median(std::move(ratios));
+}
+
+double Race::difference(std::size_t a, std::size_t b) const {
+  std::vector<double> differences;
+  for (std::size_t round = 0; round < times_[a].size(); ++round)
+    differences.push_back(times_[a][round] - times_[b][round]);
+  return median(std::move(differences));
 }
 
 void choose(std::span<char* const> words) { chosen.assign(words.begin(), words.end()); }

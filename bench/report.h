@@ -1,4 +1,4 @@
-// Shared by the cases of compiled functions: races, which time competitors, and the lines of the report.
+// Shared by the benchmarks of compiled functions: races, which time competitors, and the lines of the report.
 #pragma once
 #include <functional>
 #include <limits>
@@ -17,12 +17,14 @@ using Run = std::function<void()>;
 /// Times of competitors that ran alternately.
 class Race {
  public:
-  explicit Race(std::span<const Run> competitors);
+  explicit Race(std::span<const Run> competitors, int rounds = 15);
 
   /// Median seconds of one run.
   double seconds(std::size_t competitor) const;
   /// Median, over the rounds, of the time of `a` divided by the time of `b`.
   double ratio(std::size_t a, std::size_t b) const;
+  /// Median, over the rounds, of the seconds of `a` less those of `b`.
+  double difference(std::size_t a, std::size_t b) const;
 
  private:
   std::vector<std::vector<double>> times_;
@@ -48,15 +50,5 @@ std::string beside_eager(const Race& race, std::size_t replay, std::size_t eager
 /// Random numbers, uniform in [low, high).
 td::Tensor numbers(const td::Shape& shape, std::uint64_t seed, double low = 0.5, double high = 1.5,
                    td::DType dtype = td::DType::f32);
-
-// The cases, each in a file of its own.
-void run_chains();
-void run_fused_loops();
-void run_equation_of_state();
-void run_isoneutral_mixing();
-void run_turbulent_kinetic_energy();
-void run_networks();
-void run_long_programs();
-void run_published();
 
 }   // namespace bench
