@@ -9,7 +9,7 @@
 namespace tapedeck::compiled {
 
 Arena::Arena(std::int64_t bytes)   // more than a handle can hold
-    : memory_(allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}})) {
+    : memory_(allocate({DType::u8, {std::max<std::int64_t>(bytes, 128)}})) {
   std::memset(memory_.raw(), 0, static_cast<std::size_t>(memory_.nbytes()));
 }
 

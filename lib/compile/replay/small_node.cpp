@@ -90,7 +90,7 @@ template <class T> void SmallParts<T>::run(const Places& at) const {
 
 namespace {
 
-// Makes the small form of nodes of one dtype, f32 or f64.
+// Makes the small form of nodes of one dtype: f32, f64, or i64, of which additions alone have one.
 template <class T> class Maker {
  public:
   Maker(const Program& p, DType dtype) : p_(p), dtype_(dtype) {}
@@ -113,8 +113,10 @@ template <class T> class Maker {
     kernels::MapLoop<T> loop;
     if constexpr (std::is_same_v<T, float>)
       loop = kernel.f32;
-    else
+    else if constexpr (std::is_same_v<T, double>)
       loop = kernel.f64;
+    else
+      loop = kernel.i64;
     if (!loop || !is_few(n) || x.size() != static_cast<std::size_t>(kernel.operands)) return {};
     unsigned singles = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -269,6 +271,8 @@ std::optional<SmallNode> SmallNode::of(const Program& p, const Node& node) {
   };
   if (const OpNode* n = as<OpNode>(node)) {
     if (n->out.size() != 1 || !n->out[0]) return {};
+    if (n->map && n->op->meaning == Meaning::add && p[n->out[0]].spec.dtype == DType::i64)   // as of an index
+      return as_small(Maker<std::int64_t>(p, DType::i64).map(*n->map, n->in, n->out[0]));
     if (n->map) return make(n->out[0], [&](const auto& m) { return m.map(*n->map, n->in, n->out[0]); });
     if (n->op->meaning == Meaning::matmul)
       return make(n->out[0], [&](const auto& m) {

@@ -63,7 +63,8 @@ class SmallNode {
 
  private:
   using Call = std::variant<SmallProduct<float>, SmallProduct<double>, SmallMap<float>, SmallMap<double>,
-                            SmallVjp<float>, SmallVjp<double>, SmallParts<float>, SmallParts<double>>;
+                            SmallMap<std::int64_t>, SmallVjp<float>, SmallVjp<double>, SmallParts<float>,
+                            SmallParts<double>>;
   explicit SmallNode(Call call) : call_(std::move(call)) {}
   Call call_;
 };
