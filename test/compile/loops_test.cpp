@@ -203,7 +203,6 @@ TEST_CASE("while2-iterated-derivatives", "[recorded][loops]") {
   };
   const auto f1 = [f0](const Tensor& x) { return derivative(f0, x); };
   const auto f2 = [f1](const Tensor& x) { return derivative(f1, x); };
-  const auto f3 = [f2](const Tensor& x) { return derivative(f2, x); };
   const Tensor x = tensor(1.0, f64);
   Both([&](const Tensor& t) {
     return Tensors{f0(t), f1(t)};
