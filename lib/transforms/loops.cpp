@@ -146,7 +146,10 @@ Tensors run(Loop loop, Tensors vars, std::int64_t snapshots, bool back_prop) {
     const RecordingScope unrecorded(nullptr);
     for (Tensor& t : vars)
       t = identity(t);
-    return run(loop, vars);
+    vars = run(loop, vars);
+    for (Tensor& t : vars)   // which may be captured tensors
+      t = identity(t);
+    return vars;
   }
   if (snapshots == 0 || !thread_state.innermost)
     return connected(vars, [&](std::span<const Tensor> x) { return run(loop, x); });

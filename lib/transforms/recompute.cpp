@@ -36,7 +36,10 @@ class CaptureRecorder final : public Recorder {
 
   void record(const Call& c, std::span<Tensor>) override {
     for (int i = 0; i < c.x.size(); ++i)
-      if (is_trainable(c.x[i].dtype()) && (tracks(c.x[i]) || c.x[i].id() < newest_outside_)) note(c.x[i]);
+      note_if_followed(c.x[i]);
+  }
+  void note_if_followed(const Tensor& x) {
+    if (is_trainable(x.dtype()) && (tracks(x) || x.id() < newest_outside_)) note(x);
   }
   bool tracks(const Tensor& x) const override {
     for (Recorder* r = around_; r; r = r->outer())
@@ -172,6 +175,8 @@ std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f,
     arguments.push_back(share(t));
   std::vector<Tensor> y = f(arguments);
   recorder.leave();
+  for (const Tensor& t : y)   // which may be captured tensors themselves
+    if (t.defined()) recorder.note_if_followed(t);
   captures = std::move(recorder.captures);
   return y;
 }

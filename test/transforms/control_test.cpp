@@ -714,4 +714,21 @@ TEST_CASE("higher derivatives through a branch are zeros where it is linear, or 
   }
 }
 
+TEST_CASE("a captured tensor that a step returns has its gradient", "[control]") {
+  const Tensor p = tensor(3.0), x = tensor(2.0);
+  for (const std::int64_t snapshots : {0, 1, 2}) {
+    CAPTURE(snapshots);
+    GradientTape tape;
+    tape.watch(p);
+    const Tensor y = fori_loop(0, 2, [=](std::int64_t i, const Tensor& a) { return i == 0 ? p : a * p; }, {x},
+                               {.snapshots = snapshots});
+    CHECK(tape.gradient(y, p).item() == 6);
+  }
+  GradientTape tape;
+  tape.watch(p);
+  const Tensor y = recompute_grad([=](const Tensor&) { return p; })(x);
+  const Tensor z = fori_loop(0, 2, [=](std::int64_t, const Tensor&) { return p; }, {x}, {.back_prop = false});
+  CHECK(tape.gradient(p * y * z, p).item() == 18);
+}
+
 }   // namespace control_test

@@ -188,6 +188,8 @@ Tensors choose(const Choice& c, std::span<const Tensor> x, std::span<const Funct
 // The backward pass of a branch point: its programs, and the tensors that they read but for the cotangents.
 struct Backward {
   std::vector<Side> sides;
+  std::vector<Program> programs = {};                  // of the sides
+  std::vector<std::vector<ValueId>> cotangents = {};   // their arguments that are cotangents
   std::vector<Spec> specs;
   Tensors read;   // the operands of the op, of which the last ones, the cotangents, are missing
 };
@@ -305,7 +307,6 @@ class BranchPoint {
     std::vector<Spec> specs = specs_x_;   // of the operands and the cotangents
     for (std::size_t k = 0; k < specs_.size(); ++k)
       if (c_.trainable[k]) specs.push_back(specs_[k]);
-    const std::size_t cotangents = specs.size() - specs_x_.size();
     std::vector<Side> forward;
     std::vector<Spec> forward_specs = specs_with_stores();
     struct Half {
@@ -379,6 +380,10 @@ class BranchPoint {
         else
           arguments.push_back(place(operands.size() + h.kept[i - n]));
       }
+      const std::vector<ValueId>& all = h.r.program.arguments();
+      back->cotangents.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(specs_x_.size()),
+                                    all.begin() + static_cast<std::ptrdiff_t>(specs.size()));
+      back->programs.push_back(p);
       callees.push_back(std::make_shared<Callee>(std::move(p)));
       callees.back()->operands = std::move(arguments);
       for (const Tensor& key : h.r.keys)
@@ -395,39 +400,45 @@ class BranchPoint {
     for (const Tensor& t : inputs_)
       back->specs.push_back(t.spec());
     y.resize(specs_.size() + cells_.size());
-    record_on_tapes(y, back, cotangents);
+    record_on_tapes(y, back);
     return y;
   }
 
-  void record_on_tapes(std::span<const Tensor> y, const std::shared_ptr<const Backward>& back,
-                       std::size_t cotangents) {
+  void record_on_tapes(std::span<const Tensor> y, const std::shared_ptr<const Backward>& back) {
     const auto c = std::make_shared<const Choice>(c_);
     Tensors results(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(specs_.size()));
     record_operation_of_used(
         c->name, results, inputs_,
-        [c, back, cotangents](std::span<const Tensor> dy) {
-          Tensors given, in = c->x;
+        [c, back](std::span<const Tensor> dy) {
+          Tensors given, all, in = c->x;
           Choice used = *c;
-          for (std::size_t k = 0; k < dy.size(); ++k)
-            if (used.trainable[k] = c->trainable[k] && dy[k].defined(); used.trainable[k])
-              given.push_back(dy[k]);
+          std::vector<bool> missing;
+          for (std::size_t k = 0; k < dy.size(); ++k) {
+            used.trainable[k] = c->trainable[k] && dy[k].defined();
+            if (used.trainable[k]) given.push_back(dy[k]);
+            if (!c->trainable[k]) continue;
+            missing.push_back(!dy[k].defined());
+            all.push_back(dy[k].defined() ? dy[k] : zeros(c->specs[k].shape, c->specs[k].dtype));
+          }
           in.insert(in.end(), given.begin(), given.end());
           const bool differentiates =
               std::any_of(in.begin(), in.end(), [](const Tensor& t) { return followed(t); }) ||
               std::any_of(c->captured.begin(), c->captured.end(), followed);
-          const bool is_partial = given.size() != cotangents && c->versions.are_current();
           Tensors dx;
-          if (differentiates || is_partial) {
+          if (differentiates) {
             std::vector<Function> gradients;
             for (const Function& f : c->functions)
               gradients.push_back(used.gradient_of(f));
             dx = choose(used, in, gradients);
           } else {
             Tensors read = back->read;
-            for (std::size_t k = 0; k < dy.size(); ++k)
-              if (c->trainable[k])
-                read.push_back(dy[k].defined() ? dy[k] : zeros(c->specs[k].shape, c->specs[k].dtype));
-            dx = run_op(c->index, read, back->sides, back->specs);
+            read.insert(read.end(), all.begin(), all.end());
+            std::vector<Side> sides = back->sides;
+            for (std::size_t k = 0; given.size() < all.size() && k < sides.size(); ++k)
+              sides[k].callee =
+                  callee_like(*sides[k].callee,
+                              without_cotangents(back->programs[k], back->cotangents[k], missing).program);
+            dx = run_op(c->index, read, std::move(sides), back->specs);
           }
           return std::vector<Gradient>(dx.begin(), dx.end());
         },

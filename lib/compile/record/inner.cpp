@@ -18,6 +18,12 @@ Callee::Callee(Program p) : plan(without_unread_outputs(std::move(p))) {
     throw_error<InternalError>("compile: the program of a branch or a loop is wrong: {}", *plan.fault);
 }
 
+std::shared_ptr<const Callee> callee_like(const Callee& other, Program p) {
+  const auto made = std::make_shared<Callee>(std::move(p));
+  made->operands = other.operands, made->keys = other.keys;
+  return made;
+}
+
 Tensor zeros_of(const Spec& spec) {
   Tensor t = allocate(spec);
   std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes()));
@@ -76,6 +82,111 @@ void set_operands(Callee& callee, std::span<const int> given, const Recorded& r,
     callee.operands.push_back(operands.of(c));
   for (const Tensor& key : r.keys)
     callee.keys.push_back(operands.of(key));
+}
+
+namespace {
+
+class Reduction {
+ public:
+  Reduction(const Program& p, std::span<const ValueId> cotangents, const std::vector<bool>& missing)
+      : from_(p), is_(p.values().size(), Is::independent), instead_(p.values().size()) {
+    for (const ValueId v : ids_of(p.values()))
+      instead_[v] = p.all_of(v);
+    for (std::size_t k = 0; k < cotangents.size(); ++k)
+      is_[cotangents[k]] = missing[k] ? Is::none : Is::there;
+  }
+
+  Reduced run() {
+    auto [rest, nodes] = Program(from_).take_apart();
+    program_ = std::move(rest);
+    program_.clear_outputs();
+    for (Node& node : nodes)
+      std::visit([&](auto& n) { keep_or_drop(n); }, node);
+    Reduced r;
+    for (const Access& a : from_.outputs()) {
+      r.is_zero.push_back(a.reads() && is_[a.of] == Is::none);
+      program_.add_output(now(a));
+    }
+    r.program = std::move(program_);
+    return r;
+  }
+
+ private:
+  enum class Is : std::uint8_t { independent, there, none };
+
+  Access now(const Access& a) {
+    if (!a.reads()) return a;
+    if (is_[a.of] == Is::none) return program_.all_of(program_.add_constant(zeros_of(a.spec)));
+    const Access& b = instead_[a.of];
+    return {b.of, b.first + a.first, a.spec};
+  }
+  bool is_none(const Access& a) const { return a.reads() && is_[a.of] == Is::none; }
+
+  template <class N> void keep_or_drop(N& n) {
+    bool any_there = false, any_none = false;
+    const auto look = [&](const Access& a) {
+      if (!a.reads()) return;
+      any_there |= is_[a.of] == Is::there;
+      any_none |= is_[a.of] == Is::none;
+    };
+    if constexpr (requires { n.in.begin(); })
+      for (const Access& a : n.in)
+        look(a);
+    else if constexpr (requires { n.in; })
+      look(n.in);
+    constexpr bool sums = requires { n.results; };
+    if constexpr (sums)
+      for (auto& r : n.results)   // result = before + something
+        if (is_none(r.before)) r.before = {};
+    if (any_none && !any_there) return drop(n);
+    if constexpr (std::is_same_v<N, OpNode>)
+      if (any_none && n.op->meaning == Meaning::add_n) {
+        std::erase_if(n.in, [&](const Access& a) { return is_none(a); });
+        if (n.in.size() == 1) {
+          instead_[n.out[0]] = now(n.in[0]);
+          is_[n.out[0]] = Is::there;
+          return;
+        }
+      }
+    Node copy(std::move(n));
+    bool depends = any_there;
+    for_each_place(
+        copy,
+        [&](Access& a) {
+          depends |= a.reads() && is_[a.of] == Is::there;
+          a = now(a);
+        },
+        [](ValueId) {});
+    if (depends) for_each_result(copy, [&](ValueId v) { is_[v] = Is::there; });
+    program_.define(std::move(copy));
+  }
+  // A node whose cotangents are all none.
+  template <class N> void drop(N& n) {
+    if constexpr (requires { n.results; }) {
+      for (auto& r : n.results) {
+        if (!r.value) continue;
+        is_[r.value] = r.before.reads() ? is_[r.before.of] : Is::none;
+        if (r.before.reads()) instead_[r.value] = now(r.before);
+      }
+    } else if constexpr (requires { n.out.begin(); }) {
+      for (const ValueId v : n.out)
+        if (v) is_[v] = Is::none;
+    } else if constexpr (requires { n.out; }) {
+      is_[n.out] = Is::none;
+    }
+  }
+
+  const Program& from_;
+  Program program_;
+  IdVector<ValueId, Is> is_;
+  IdVector<ValueId, Access> instead_;   // what a value is read as
+};
+
+}   // namespace
+
+Reduced without_cotangents(const Program& p, std::span<const ValueId> cotangents,
+                           const std::vector<bool>& missing) {
+  return Reduction(p, cotangents, missing).run();
 }
 
 IdVector<ValueId, bool> find_read(const Program& p) {

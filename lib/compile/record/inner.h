@@ -26,6 +26,9 @@ struct Callee {
   mutable Workspaces workspaces = {};
 };
 
+/// A program in place of that of another one, with the same arguments.
+std::shared_ptr<const Callee> callee_like(const Callee& other, Program p);
+
 /// A function that was recorded.
 struct Recorded {
   Program program;
@@ -92,6 +95,18 @@ class Versions {
  private:
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, std::uint64_t>> all_;
 };
+
+/// A program of a gradient without some of its cotangents, which are none, and which of its outputs are
+/// zeros.
+struct Reduced {
+  Program program;
+  std::vector<bool> is_zero;
+};
+/// Nodes that depend on cotangents are linear in them, so those of which all cotangents are none are dropped:
+/// they could be products of zeros and infinities. cotangents: the arguments that are; missing: those that
+/// are none, by argument.
+Reduced without_cotangents(const Program& p, std::span<const ValueId> cotangents,
+                           const std::vector<bool>& missing);
 
 /// By value: whether the program reads it.
 IdVector<ValueId, bool> find_read(const Program& p);

@@ -222,38 +222,31 @@ struct Derivative {
   }
 };
 
-// Which cotangents of a step depend on which.
-class Dependence {
- public:
-  // from: the arguments that are cotangents of carries and outputs. to: the cotangents of the carries.
-  Dependence(const Program& p, std::span<const ValueId> from, std::span<const Access> to)
-      : by_carry_(to.size(), std::vector<bool>(from.size())) {
-    for (std::size_t j = 0; j < from.size(); ++j) {
-      IdVector<ValueId, bool> depends(p.values().size());
-      depends[from[j]] = true;
-      for (const Node& n : p.nodes()) {
-        bool any = false;
-        for_each_operand(n, [&](const Access& a) { any |= a.reads() && depends[a.of]; });
-        if (any) for_each_result(n, [&](ValueId v) { depends[v] = true; });
-      }
-      for (std::size_t i = 0; i < to.size(); ++i)
-        by_carry_[i][j] = to[i].reads() && depends[to[i].of];
-    }
-  }
+// The program of a backward step.
+struct BackwardStep {
+  Program program;
+  std::vector<ValueId> cotangents;   // of the carries and outputs that vary; then the sums
+  std::size_t carries, sums;
 
-  // The carries and outputs that have a cotangent in some step, if these have one after the last one.
-  std::vector<bool> closed(std::vector<bool> has) const {
-    for (bool changes = true; changes;) {
+  // The program for cotangents of which some are none in all steps. missing: by cotangent; those that another
+  // step adds to are not missing any more.
+  Reduced without(std::vector<bool>& missing) const {
+    missing.resize(cotangents.size());
+    for (bool changes = true;;) {
+      Reduced r = without_cotangents(program, cotangents, missing);
       changes = false;
-      for (std::size_t i = 0; i < by_carry_.size(); ++i)
-        for (std::size_t j = 0; !has[i] && j < has.size(); ++j)
-          if (has[j] && by_carry_[i][j]) has[i] = changes = true;
+      for (std::size_t k = 0; k < carries; ++k)
+        if (missing[k] && !r.is_zero[k]) missing[k] = false, changes = true;
+      if (!changes) return r;
     }
-    return has;
   }
-
- private:
-  std::vector<std::vector<bool>> by_carry_;
+  // By sum: whether a step adds to it.
+  std::vector<bool> connected(const Program& p) const {
+    std::vector<bool> all;
+    for (std::size_t k = 0; k < sums; ++k)
+      all.push_back(p.outputs()[carries + k] != p.all_of(cotangents[cotangents.size() - sums + k]));
+    return all;
+  }
 };
 
 // A loop while it is recorded.
@@ -274,12 +267,6 @@ class LoopPoint {
     if (l.condition) condition_ = record(outer, d_.carries, l.condition);
     find_uses();
   }
-  /// For the gradient of some results of a loop that was recorded before.
-  LoopPoint(Tracer& outer, Derivative d, std::span<const Tensor> operands) : outer_(outer), d_(std::move(d)) {
-    d_.connected.clear();
-    record_step(operands);
-  }
-
   Tensors run() {
     bool differentiates = d_.uses() > 0;
     for (const Tensors* list : {&carries_, &entries_})
@@ -289,13 +276,6 @@ class LoopPoint {
     LoopProgram l = program(step_, std::move(step_.program), d_.outputs.size(), {});
     add_condition(l);
     return finish(run_loop(operands(), std::move(l)));
-  }
-
-  /// Runs the steps again. dy: the cotangents of the carries that vary, and of the outputs that are used.
-  std::vector<Gradient> gradients(const Tensor& steps, const Tensors& dy) {
-    GradientProgram made = make_gradient();
-    run_steps_again(made);
-    return d_.in_order(run_loop_gradient(steps, operands(), d_.with_sums(dy), std::move(made.g)));
   }
 
  private:
@@ -413,7 +393,7 @@ class LoopPoint {
     Recorded r;      // of a step with its gradient
     Program first;   // the part that does not depend on cotangents
     std::vector<Access> kept;
-    std::shared_ptr<const Dependence> depends;
+    BackwardStep step;
     Tensors uses;
   };
 
@@ -440,8 +420,6 @@ class LoopPoint {
     const std::span<const Access> gradients = std::span(r.results).subspan(results);
     const std::vector<ValueId> arguments = r.program.arguments();
     const std::span<const ValueId> later = std::span(arguments).subspan(own, specs.size() - own);
-    const auto depends = std::make_shared<const Dependence>(r.program, later.first(vc.size() + vo.size()),
-                                                            gradients.first(vc.size()));
     Parts parts = cut(r.program, later, gradients);
     // The outputs of a backward step: cotangents of carries, sums, cotangents of entries.
     Program& back = parts.second;
@@ -449,8 +427,6 @@ class LoopPoint {
                                 gradients.begin() + static_cast<std::ptrdiff_t>(vc.size()));
     append(ordered, gradients.last(uses.size()));
     append(ordered, gradients.subspan(vc.size(), ve.size()));
-    for (std::size_t k = 0; k < uses.size(); ++k)   // a sum to which a step adds nothing is passed on
-      d_.connected.push_back(gradients.last(uses.size())[k] != r.program.all_of(arguments[first_sum + k]));
     for (const Access& a : ordered)
       back.add_output(a);
     back.forget_constants();
@@ -518,6 +494,8 @@ class LoopPoint {
                   .reverse = !d_.l.reverse};
     for (std::size_t k = 0; k < ordered.size(); ++k)
       (k < carries ? g.backward.carries : g.backward.outputs).push_back(ordered[k].spec);
+    BackwardStep step{back, {later.begin(), later.end()}, vc.size(), uses.size()};
+    d_.connected = step.connected(back);
     const auto made = std::make_shared<Callee>(std::move(back));
     made->operands = std::move(places);
     for (const Tensor& key : r.keys) {
@@ -526,7 +504,8 @@ class LoopPoint {
     }
     g.backward.step = made;
 
-    return {std::move(g), std::move(r), std::move(parts.first), std::move(kept), depends, std::move(uses)};
+    return {std::move(g),    std::move(r),    std::move(parts.first),
+            std::move(kept), std::move(step), std::move(uses)};
   }
   // The number of arguments of a step with its gradient that are not those of a step.
   std::size_t unread(const GradientProgram& m) const { return m.r.arguments - step_.arguments; }
@@ -583,36 +562,24 @@ class LoopPoint {
       others.push_back(x[static_cast<std::size_t>(i)]);
     const Tensor steps = d_.l.condition ? y.back() : fill_steps();
     const auto shared = std::make_shared<const LoopGradient>(std::move(g));
-    const auto first_order = [=, d = d_, again = runs_again(), all = again_operands(x)](const Tensors& dy) {
+    const auto first_order = [=, again = runs_again(), all = again_operands(x)](
+                                 const Derivative& d, const Tensors& dy, const LoopGradient& gradient) {
       Tensors in = d.with_sums(dy);
-      if (again) return run_loop_gradient(steps, all, in, *shared);
-      const auto cotangents =
-          in.end() -
-          std::count(d.used.begin() + static_cast<std::ptrdiff_t>(d.carries.size()), d.used.end(), true);
+      if (again) return d.in_order(run_loop_gradient(steps, all, in, gradient));
+      const auto cotangents = in.begin() + static_cast<std::ptrdiff_t>(varying(d.carries).size() + d.uses());
       in.insert(cotangents, read.begin(), read.end());
       append(in, std::span<const Tensor>(others));
-      return run_loop(in, shared->backward);
+      return d.in_order(run_loop(in, gradient.backward));
     };
-    const auto backward = [=, d = d_, depends = m.depends](std::span<const Tensor> all) {
-      // Results without a cotangent have none in a step either, unless others depend on them. If the loop
-      // cannot run again for that, it is zeros.
+    const auto backward = [=, d = d_, step = std::make_shared<const BackwardStep>(std::move(m.step))](
+                              std::span<const Tensor> all) {
       Tensors dy;
-      Derivative some = d;
-      std::vector<bool> has;   // of those that vary
-      for (std::size_t k = 0; k < all.size(); ++k)
-        if (d.used[k]) has.push_back(all[k].defined());
-      auto* const trace = thread_state.trace && thread_state.trace->records()
-                              ? dynamic_cast<Tracer*>(thread_state.trace)
-                              : nullptr;
-      if (trace && d.versions.are_current())
-        has = depends->closed(std::move(has));
-      else
-        has.assign(has.size(), true);
-      for (std::size_t k = 0, i = 0; k < all.size(); ++k) {
+      std::vector<bool> missing;
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        if (!d.used[k]) continue;
         const bool is_carry = k < d.carries.size();
-        if (d.used[k]) some.used[k] = has[i++];
-        if (!d.used[k] || !(is_carry || some.used[k])) continue;
         const Spec spec = is_carry ? d.carries[k] : stacked(d.outputs[k - d.carries.size()], d.l.steps);
+        missing.push_back(!all[k].defined());
         dy.push_back(all[k].defined() ? all[k] : zeros(spec.shape, spec.dtype));
       }
       const auto is_followed = [](const Tensor& t) { return followed(t); };
@@ -622,12 +589,26 @@ class LoopPoint {
       if (differentiates && d.l.condition)
         throw_error<TraceError>(
             "compile: a derivative of the gradient of {}, whose number of steps is not known when the "
-            "function "
-            "is recorded; use scan or fori_loop, or take the first derivative in forward mode",
+            "function is recorded; use scan or fori_loop, or take the first derivative in forward mode",
             d.l.name);
-      if (differentiates) return some.gradients(own, dy);
-      if (some.used == d.used) return d.in_order(first_order(dy));
-      return LoopPoint(*trace, some, own).gradients(steps, dy);
+      const bool is_whole = std::find(missing.begin(), missing.end(), true) == missing.end();
+      if (is_whole) return differentiates ? d.gradients(own, dy) : first_order(d, dy, *shared);
+      Reduced reduced = step->without(missing);
+      Derivative some = d;
+      if (differentiates) {
+        Tensors given;
+        for (std::size_t k = 0, i = 0; k < all.size(); ++k) {
+          if (!d.used[k]) continue;
+          some.used[k] = !missing[i];
+          if (k < d.carries.size() || some.used[k]) given.push_back(dy[i]);
+          ++i;
+        }
+        return some.gradients(own, given);
+      }
+      some.connected = step->connected(reduced.program);
+      LoopGradient gradient = *shared;
+      gradient.backward.step = callee_like(*shared->backward.step, std::move(reduced.program));
+      return first_order(some, dy, gradient);
     };
     record_operation_of_used(d_.l.name, outputs, inputs, backward,
                              [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });

@@ -353,9 +353,7 @@ void LoopProgram::add_block() {
   }
   block_steps = std::min({most_steps, steps, static_cast<std::int64_t>(nodes / p.size())});
   if (block_steps < 2) return;
-  const auto made = std::make_shared<Callee>(unrolled(p, arguments, carries.size(), block_steps, reverse));
-  made->operands = step->operands, made->keys = step->keys;
-  block = made;
+  block = callee_like(*step, unrolled(p, arguments, carries.size(), block_steps, reverse));
 }
 
 namespace {
@@ -370,9 +368,8 @@ template <class F> LoopProgram with_outputs(LoopProgram l, const F& wanted) {
     if (i < carries || wanted(i - carries)) p.add_output(results[i]);
     if (i >= carries && wanted(i - carries)) l.outputs.push_back(outputs[i - carries]);
   }
-  const auto made = std::make_shared<Callee>(std::move(p));
-  made->operands = l.step->operands, made->keys = l.step->keys;
-  l.step = made, l.block = {}, l.block_steps = 0;
+  l.step = callee_like(*l.step, std::move(p));
+  l.block = {}, l.block_steps = 0;
   l.add_block();
   return l;
 }

@@ -81,7 +81,8 @@ Tracer::Tracer(std::string name, Allowed allowed)
     : name_(std::move(name)), allowed_(allowed), presence_(std::in_place), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
-Tracer::Tracer(Tracer& outer, const Recorder* around) : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
+Tracer::Tracer(Tracer& outer, const Recorder* around)
+    : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
   outer_ = &outer, around_ = around;
 }
 Tracer::~Tracer() { end(); }
