@@ -6,6 +6,7 @@
 #pragma once
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "tapedeck/function.h"
@@ -18,8 +19,8 @@ class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
   Condition(const Tensor& value, std::string_view reader = "cond");
-  /// Whether the condition is true. Throws TraceError, which names the reader, if a function is compiled that
-  /// computes it: cond and the like then record what depends on it.
+  /// Whether the condition is true. In a compiled function that computes the condition, throws TraceError,
+  /// which names the reader.
   explicit operator bool() const;
   /// The tensor, if a function is compiled that computes it; else undefined.
   const Tensor& computed() const { return tensor_; }
@@ -27,7 +28,7 @@ class TAPEDECK_EXPORT Condition {
  private:
   bool value_ = false;
   Tensor tensor_;
-  std::string_view reader_;
+  std::string reader_;
 };
 
 /// The index of a branch: a number, or a tensor of integers with one element. Throws DTypeError or ShapeError
@@ -36,14 +37,18 @@ class TAPEDECK_EXPORT BranchIndex {
  public:
   template <std::integral I> BranchIndex(I value) : value_(static_cast<std::int64_t>(value)) {}
   BranchIndex(const Tensor& value);
-  /// The branch to run out of n; an index out of range selects the last one.
+  /// The branch to run out of n; an index out of range selects the last one. In a compiled function that
+  /// computes the index, throws TraceError.
   std::size_t among(std::size_t n) const {
+    if (tensor_.defined()) throw_computed();
     return value_ >= 0 && value_ < static_cast<std::int64_t>(n) ? static_cast<std::size_t>(value_) : n - 1;
   }
   /// The tensor, if a function is compiled that computes it; else undefined.
   const Tensor& computed() const { return tensor_; }
 
  private:
+  [[noreturn]] void throw_computed() const;
+
   std::int64_t value_ = 0;
   Tensor tensor_;
 };

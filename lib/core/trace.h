@@ -82,13 +82,16 @@ class Trace {
 
   /// `part` is key i of `key`. Returns it as a key that stores this origin.
   virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
-  /// Returns the key of the number in i, an integer tensor with one element that is computed.
-  virtual random::Key on_split(const random::Key& key, const Tensor& i) = 0;
+  /// Returns the key of the number in i, an integer tensor with one element that is computed; now it is
+  /// `part`.
+  virtual random::Key on_split(const random::Key& key, const Tensor& i, const random::Key& part) = 0;
   /// A number of the key from that source is read on the host; may throw.
   virtual void on_key_read(std::uint64_t source) = 0;
 
   /// Whether ops are recorded at present, and not within a kernel or an action.
   virtual bool records() const = 0;
+  /// Whether tensors have the values of a call. In functions of branches and loops they are zeros.
+  virtual bool has_values() const = 0;
   /// Whether the numbers of x may differ between replays.
   virtual bool is_computed(const Tensor& x) = 0;
   /// Records functions of `operands`, of which `index`, a bool or an integer with one element, selects one in

@@ -163,6 +163,9 @@ std::vector<Tensor> detail::recorded_branch(std::string_view name, const Tensor&
                                             std::span<const Tensor> operands,
                                             std::span<const Function> branches,
                                             std::span<const Spec> outputs) {
+  if (!thread_state.trace)
+    throw_error<TraceError>("{}: the condition was computed while a function was recorded, which has ended",
+                            name);
   // Undefined operands are not recorded; the branches get them nevertheless.
   std::vector<Tensor> defined;
   for (const Tensor& t : operands)
@@ -209,6 +212,11 @@ BranchIndex::BranchIndex(const Tensor& value) {
     tensor_ = value;
   else
     value_ = read_one<std::int64_t>(value, "switch_case");
+}
+
+void BranchIndex::throw_computed() const {
+  (void)read_one<std::int64_t>(tensor_, "switch_case");   // throws while a function is recorded
+  throw TraceError("switch_case: the index was computed while a function was recorded, which has ended");
 }
 
 void detail::throw_empty(std::string_view caller) {

@@ -286,25 +286,21 @@ TEST_CASE("check_numerics checks each replay", "[recorded]") {
                     Catch::Contains("check_numerics: twice: element 1 of f32[2] is nan"));
 }
 
-TEST_CASE("the error names the control flow that reads a condition", "[recorded][errors]") {
-  const auto loop = compile([](const Tensor& x) {
-    return while_loop([](const Tensor& y) { return less(y, 10.0); }, [](const Tensor& y) { return y * 2; },
-                      {x});
-  });
+TEST_CASE("a condition that is read on the host is an error that names cond", "[recorded][errors]") {
+  const auto branch = compile([](const Tensor& x) { return Condition(greater(x, 0.0)) ? x : -x; });
   CHECK_THROWS_WITH(
-      loop(tensor(1.0)),
-      Catch::Contains("while_loop reads the numbers of bool[], computed by #0 less, on the host") &&
+      branch(tensor(1.0)),
+      Catch::Contains("cond reads the numbers of bool[], computed by #0 greater, on the host") &&
           Catch::Contains("use cond or where, or do this outside the compiled function"));
-  const auto branch = compile([](const Tensor& x) {
-    return cond(
-        greater(x, 0.0), {x}, [](const Tensor& y) { return y; }, [](const Tensor& y) { return -y; });
+  const auto loop = compile([](const Tensor& x) {
+    Tensor y = x;
+    while (Condition(less(y, 10.0), "the loop"))
+      y = y * 2;
+    return y;
   });
-  CHECK_THROWS_WITH(branch(tensor(1.0)),
-                    Catch::Contains("cond reads the numbers of bool[], computed by #0 greater"));
-  const auto choice = compile([](const Tensor& x, const Tensor& index) {
-    return switch_case(
-        index, {x}, [](const Tensor& y) { return y; }, [](const Tensor& y) { return -y; });
-  });
+  CHECK_THROWS_WITH(loop(tensor(1.0)), Catch::Contains("the loop reads the numbers of bool[]"));
+  const auto choice =
+      compile([](const Tensor& x, const Tensor& index) { return BranchIndex(index).among(2) ? x : -x; });
   CHECK_THROWS_WITH(choice(tensor(1.0), i64({1})),
                     Catch::Contains("switch_case reads the numbers of i64[1], argument 1, on"));
 }

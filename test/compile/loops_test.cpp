@@ -366,7 +366,8 @@ TEST_CASE("gradients of a constant that a tape follows, in a loop and a branch",
                          [v](const Tensor& x, const Tensor& i) { return std::pair(v * x, i + 1); },
                          {ones_like(v), zero()})
                   .first;
-          return cond(n > 3, {y}, [v](const Tensor& a) { return a * v; }, [](const Tensor& a) { return a; });
+          return cond(
+              n > 3, {y}, [v](const Tensor& a) { return a * v; }, [](const Tensor& a) { return a; });
         },
         v);
   });

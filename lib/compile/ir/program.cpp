@@ -69,6 +69,7 @@ void Program::back_to(const Mark& m) {
     arguments_.pop_back();
   nodes_.resize(m.nodes);
   values_.resize(m.values);
+  keys_.resize(m.keys);
 }
 
 std::string name_of(const Node& node) {

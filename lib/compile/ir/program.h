@@ -17,10 +17,10 @@ struct Value {
 
 /// A key for random numbers: an argument of the function, or split from another key.
 struct DerivedKey {
-  KeyId of = {};              // the key that was split; none if this key is an argument
-  std::uint64_t number = 0;   // the index of the argument, or the number of the split
-  ValueId by = {};            // the argument that holds the number of the split; none if `number` is it
-  random::Key constant = {};  // the key that was split if there is `by`, but not `of`
+  KeyId of = {};               // the key that was split; none if this key is an argument
+  std::uint64_t number = 0;    // the index of the argument, or the number of the split
+  ValueId by = {};             // the argument that holds the number of the split; none if `number` is it
+  random::Key constant = {};   // the key that was split if there is `by`, but not `of`
 };
 
 class Program {
@@ -70,9 +70,9 @@ class Program {
   std::pair<Program, IdVector<NodeId, Node>> take_apart() &&;
   /// For a recording that is partly discarded: mark() returns the current size, and back_to() restores it.
   struct Mark {
-    std::size_t values, nodes;
+    std::size_t values, nodes, keys;
   };
-  Mark mark() const { return {values_.size(), nodes_.size()}; }
+  Mark mark() const { return {values_.size(), nodes_.size(), keys_.size()}; }
   void back_to(const Mark& m);
 
  private:

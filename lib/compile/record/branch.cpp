@@ -43,6 +43,7 @@ struct BranchAttrs {
 
 std::size_t selected(const Tensor& index, std::size_t sides) {
   if (index.dtype() == DType::boolean) return *elements<std::uint8_t>(index) ? 0 : 1;
+  const Untraced untraced;
   return BranchIndex(index).among(sides);
 }
 

@@ -319,7 +319,7 @@ void Programs::State::check_replay(RecordedProgram& e, const Arguments& x, const
     if (!same_bits(y[i], wanted.tensors[i]))
       throw_error<TraceError>(
           "{}: result {} of the replay, {}, differs from that of the function: it depends on something that "
-          "was recorded as a constant",
+          "was recorded as a constant, or it is a gradient of a branch or a loop, whose last bits may differ",
           options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (!same_bits(cells[i]->value, values[i]))

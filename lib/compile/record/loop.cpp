@@ -146,9 +146,9 @@ struct Derivative {
     const std::size_t nc = varying(carries).size();
     Tensors all(dy.begin(), dy.begin() + static_cast<std::ptrdiff_t>(nc));
     for (const Tensor& t : captured)
-      all.push_back(full(t.shape(), -0.0, t.dtype()));
+      all.push_back(-zeros(t.shape(), t.dtype()));
     for (const Variable& v : variables)
-      all.push_back(full(v.shape(), -0.0, v.dtype()));
+      all.push_back(-zeros(v.shape(), v.dtype()));
     append(all, dy.subspan(nc));
     return all;
   }
@@ -351,10 +351,14 @@ class LoopPoint {
     };
     for (std::size_t k = 0; k < carries_.size(); ++k)
       add(r.results[k], l.carries);
-    for (const auto& cell : cells_)
-      add(std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) { return s.first == cell; })
-              ->second,
-          l.carries);
+    for (const auto& cell : cells_) {
+      const auto at =
+          std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) { return s.first == cell; });
+      if (at == r.stores.end())
+        throw_error<TraceError>("compile: the step of {} assigns {} in one run and not in another", d_.l.name,
+                                detail::described(*cell));
+      add(at->second, l.carries);
+    }
     for (std::size_t k = 0; k < outputs; ++k)
       add(r.results[carries_.size() + k], l.outputs);
     for (const Access& a : kept)

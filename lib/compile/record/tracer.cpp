@@ -155,6 +155,8 @@ const Access* Tracer::find(const Tensor& x) const {
 // Like find, for a tensor that is read, which an attempt notes.
 const Access* Tracer::use(const Tensor& x) {
   const std::uint32_t place = place_of_known(x);
+  if (!place && is_given_up() && outer_ && !is_recorded(x) && outer_->is_computed(x))
+    attempt_->captures_others = true;
   if (!place) return nullptr;
   if (attempt_) read_.push_back(place);
   return &accesses_[place - 1];
@@ -173,7 +175,8 @@ std::vector<Access> Tracer::used_by(const Attempt& a) const {
 // Throws an error. finish() throws it again, since a function that has caught it may have continued on
 // another path.
 void Tracer::refuse(std::string text) {
-  refused_ = text;
+  for (Tracer* t = this; t; t = t->outer_)
+    t->refused_ = text;
   throw TraceError(text);
 }
 
@@ -258,12 +261,15 @@ Tensor Tracer::numbers_of(const random::Key& key, KeyId id) {
 KeyId Tracer::key_of(const Call& c) {
   if (!c.raw_attrs.type || !c.raw_attrs.type->key) return {};
   const KeyId key = key_of(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data)));
-  if (!key && !allowed_.captures)
-    refuse(
-        fmt::format("{}: {} draws with a key that is not an argument, so each call would draw the same "
-                    "numbers; pass the key as an argument, or compile with captures{}",
-                    name_, c.op.name, place()));
+  if (!key) require_captures_of_keys(c.op.name);
   return key;
+}
+void Tracer::require_captures_of_keys(std::string_view reader) {
+  if (allowed_.captures) return;
+  refuse(
+      fmt::format("{}: {} draws with a key that is not an argument, so each call would draw the same "
+                  "numbers; pass the key as an argument, or compile with captures{}",
+                  name_, reader, place()));
 }
 
 // Checks that the running kernel, which every replay calls again, reads only its operands and constants.
@@ -323,10 +329,12 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
 
 void Tracer::on_throw(std::string_view thrower) {
   if (blind_ || !refused_.empty()) return;
-  refused_ = fmt::format(
+  const std::string text = fmt::format(
       "{}: {} has thrown, and the function has caught the error and continued, which a replay would repeat "
       "for other numbers; let the error propagate, or check the numbers outside the compiled function{}",
       name_, thrower, place());
+  for (Tracer* t = this; t; t = t->outer_)
+    t->refused_ = text;
 }
 
 std::vector<Access> Tracer::operands_of(const Call& c) {
@@ -395,16 +403,18 @@ bool Tracer::attempt(const std::function<void()>& f) {
                   .accesses = accesses_.size(),
                   .keys = program_.keys().size(),
                   .used = read_.size(),
-                  .captures = captures_.size()};
+                  .captures = captures_.size(),
+                  .captured_keys = captured_keys_.size()};
   try {
     const Restored inner(attempt_, &attempt);
     f();
   } catch (...) {
     // An inner recording has read zeros on the host, for which a kernel may fail.
-    if (!outer_ || !attempt.given_up) {
+    if (!outer_ || !attempt.given_up || !refused_.empty()) {
       on_throw("a derivative or composite op");
       throw;
     }
+    attempt.fails = true;
   }
   if (!attempt.given_up) {
     if (!attempt_) named_.clear();
@@ -416,8 +426,12 @@ bool Tracer::attempt(const std::function<void()>& f) {
     others_.erase(id);
     place_of(id) = place;
   }
+  used_captures_ = attempt.captures_others || captures_.size() > attempt.captures ||
+                   captured_keys_.size() > attempt.captured_keys;
+  fails_ = attempt.fails;
   program_.back_to(before);
-  captures_.resize(attempt.captures);
+  std::erase_if(keys_, [&](const auto& k) { return k.second.index() >= before.keys; });
+  captures_.resize(attempt.captures), captured_keys_.resize(attempt.captured_keys);
   if (attempt.stores) stores_ = std::move(*attempt.stores);
   if (attempt.values) values_ = std::move(*attempt.values);
   used_ = used_by(attempt);
@@ -429,6 +443,12 @@ bool Tracer::attempt(const std::function<void()>& f) {
 // Checks that a rule or kernel whose attempt was given up used only the given operands and key. A replay
 // passes new ones to the action, but anything that the rule or kernel captures stays as in the recording.
 void Tracer::require_given(std::string_view name, std::span<const Access> given, KeyId key) {
+  if (used_captures_)
+    refuse(
+        fmt::format("{}: {} reads numbers on the host, and uses a tensor or a key from outside of its branch "
+                    "or loop: a replay would use that of the recording; compute by ops alone, or from the "
+                    "arguments{}",
+                    name_, name, place()));
   for (const Access& a : used_)
     if (std::find(given.begin(), given.end(), a) == given.end())
       refuse(fmt::format(
@@ -450,6 +470,11 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
     node.in.push_back(access_to(t, "a derivative"));
   const std::string what = fmt::format("the derivative of {}", op.name);
   require_given(what, node.in, node.key);
+  if (outer_ && (used_variables_ || fails_))
+    refuse(
+        fmt::format("{}: {} reads numbers on the host, and {}, in a branch or a loop; compute it by ops "
+                    "alone{}",
+                    name_, what, fails_ ? "fails for zeros" : "reads or changes variables", place()));
   // Recorders have seen ops that are dropped now. If these belong to an outer attempt, that is given up, too;
   // otherwise derivatives would be wrong.
   if (thread_state.innermost && attempt_) return void(attempt_->given_up = true);
@@ -468,6 +493,10 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
 void Tracer::run_composite(const Call& c, std::span<Tensor> y,
                            void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
+  if (outer_ && c.op.meaning == Meaning::effect) {   // which each replay has
+    clear_all(c, y);
+    return define(std::move(node), y);
+  }
   const auto by_ops = [&] {
     const Restored call(call_, &c);
     kernel(c, y);
@@ -766,8 +795,10 @@ random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const rand
   return random::KeyAccess::from(part, source);
 }
 
-random::Key Tracer::on_split(const random::Key& key, const Tensor& i) {
+random::Key Tracer::on_split(const random::Key& key, const Tensor& i, const random::Key& part) {
+  if (is_silent()) return part;
   const KeyId of = key_of(key);
+  if (!of) require_captures_of_keys("key.split");
   const Access number = access_to(i, "key.split");
   if (program_[number.of].from != Value::From::argument || number.first != 0)
     refuse(
@@ -776,7 +807,7 @@ random::Key Tracer::on_split(const random::Key& key, const Tensor& i) {
                     name_, i.spec(), place()));
   const std::uint64_t source = next_source();
   keys_[source] = program_.add_key({.of = of, .by = number.of, .constant = key});
-  return random::KeyAccess::from(key, source);
+  return random::KeyAccess::from(part, source);
 }
 
 Program Tracer::finish(std::span<const Tensor> outputs) {

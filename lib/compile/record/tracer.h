@@ -83,7 +83,8 @@ class Tracer final : public Trace {
               KeyedAction action) override;
   void on_throw(std::string_view thrower) override;
   random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
-  random::Key on_split(const random::Key& key, const Tensor& i) override;
+  random::Key on_split(const random::Key& key, const Tensor& i, const random::Key& part) override;
+  bool has_values() const override { return !outer_; }
   void on_key_read(std::uint64_t source) override;
 
  private:
@@ -102,10 +103,12 @@ class Tracer final : public Trace {
   /// other than its arguments.
   struct Attempt {
     Attempt* around;
-    std::size_t accesses, keys;   // the number of these before the attempt
-    std::size_t used;             // the size of read_ before the attempt
-    std::size_t captures;         // the number of these before the attempt
+    std::size_t accesses, keys;            // the number of these before the attempt
+    std::size_t used;                      // the size of read_ before the attempt
+    std::size_t captures, captured_keys;   // the number of these before the attempt
     bool given_up = false;
+    bool fails = false;             // it has thrown after it was given up
+    bool captures_others = false;   // it has read a tensor of the outer recording since
     std::vector<KeyId> used_keys = {};
     bool used_variables = false;
     // Copies from before the attempt, made when they change.
@@ -143,6 +146,7 @@ class Tracer final : public Trace {
   KeyId key_of(const random::Key& key);
   Tensor numbers_of(const random::Key& key, KeyId id);
   KeyId key_of(const Call& c);
+  void require_captures_of_keys(std::string_view reader);
   void add_op(OpNode node, std::span<const Tensor> y);
   void define(OpNode node, std::span<const Tensor> y);
   void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
@@ -179,9 +183,9 @@ class Tracer final : public Trace {
   std::vector<std::uint32_t> read_;   // during an attempt: places of the accesses that are read
   std::vector<Access> used_;          // accesses from before the last abandoned attempt that it used
   std::vector<KeyId> used_keys_;
-  bool used_variables_ = false;
-  const Call* call_ = nullptr;                // the call of the running kernel
-  const Tensor* result_ = nullptr;            // the first output of that call
+  bool used_variables_ = false, used_captures_ = false, fails_ = false;   // of that attempt
+  const Call* call_ = nullptr;                                            // the call of the running kernel
+  const Tensor* result_ = nullptr;                                        // the first output of that call
   const kernels::MapKernel* map_ = nullptr;   // the loops of that kernel, if it is elementwise
   Variables variables_;
   bool made_variables_ = false;
