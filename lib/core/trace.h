@@ -82,9 +82,8 @@ class Trace {
 
   /// `part` is key i of `key`. Returns it as a key that stores this origin.
   virtual random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
-  /// Returns the key of the number in i, an integer tensor with one element that is computed; now it is
-  /// `part`.
-  virtual random::Key on_split(const random::Key& key, const Tensor& i, const random::Key& part) = 0;
+  /// Returns the key of the number in i, an integer tensor with one element that is computed.
+  virtual random::Key on_split(const random::Key& key, const Tensor& i) = 0;
   /// A number of the key from that source is read on the host; may throw.
   virtual void on_key_read(std::uint64_t source) = 0;
 

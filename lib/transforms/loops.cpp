@@ -167,7 +167,8 @@ bool is_traced() { return thread_state.trace && thread_state.trace->records(); }
 Tensors run_traced(Trace::Loop loop, Tensors vars, bool back_prop) {
   check_count(loop.name, "snapshots", loop.snapshots);
   check_defined(loop.name, "variable", vars);
-  if (!loop.condition && loop.snapshots > 0) require_few_runs(loop.name, loop.steps, loop.snapshots);
+  if (thread_state.innermost && !loop.condition && loop.snapshots > 0)
+    require_few_runs(loop.name, loop.steps, loop.snapshots);
   loop.carries = vars.size();
   const bool has_index = loop.name == "fori_loop";
   loop.step = [name = loop.name, has_index, step = std::move(loop.step)](std::span<const Tensor> x) {
@@ -372,7 +373,7 @@ Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor
   const auto scan = std::make_shared<const Scan>(Scan{std::move(step), init.size(), options.reverse});
   Tensors in(init.begin(), init.end());
   in.insert(in.end(), xs.begin(), xs.end());
-  const bool recomputes = options.snapshots > 0 && (thread_state.innermost || is_traced());
+  const bool recomputes = options.snapshots > 0 && thread_state.innermost;
   if (recomputes) require_few_runs("scan", steps, options.snapshots);
   if (steps > 0 && is_traced())
     return thread_state.trace->loop(

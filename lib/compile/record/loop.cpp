@@ -249,6 +249,32 @@ struct BackwardStep {
   }
 };
 
+// Records gradients that have no derivatives themselves.
+void record_without_derivative(const std::string& loop, std::span<const Gradient> dx, const Tensors& inputs,
+                               const Tensors& dy) {
+  Tensors from = inputs, to;
+  append(from, std::span<const Tensor>(dy));
+  for (const Gradient& g : dx)
+    if (g.defined()) to.push_back(g.tensor());
+  const auto refuse = [loop] {
+    throw_error<TraceError>(
+        "compile: a derivative of the gradient of {}, whose number of steps is not known when the function "
+        "is "
+        "recorded; use scan or fori_loop, or take the first derivative in forward mode",
+        loop);
+  };
+  record_operation_of_used(
+      loop, to, from,
+      [refuse](std::span<const Tensor>) -> std::vector<Gradient> {
+        refuse();
+        return {};
+      },
+      [refuse](std::span<const Tensor>) -> Tensors {
+        refuse();
+        return {};
+      });
+}
+
 // A loop while it is recorded.
 class LoopPoint {
  public:
@@ -265,6 +291,9 @@ class LoopPoint {
     for (const Access& a : step_.results)
       d_.used.push_back(varies(a.spec));
     if (l.condition) condition_ = record(outer, d_.carries, l.condition);
+    if (condition_ && !condition_->stores.empty())
+      throw_error<TraceError>("compile: the condition of {} assigns {}; assign it in the step", l.name,
+                              detail::described(*condition_->stores[0].first));
     find_uses();
   }
   Tensors run() {
@@ -590,16 +619,17 @@ class LoopPoint {
       const bool differentiates =
           thread_state.innermost && (std::any_of(dy.begin(), dy.end(), is_followed) ||
                                      std::any_of(inputs.begin(), inputs.end(), is_followed));
-      if (differentiates && d.l.condition)
-        throw_error<TraceError>(
-            "compile: a derivative of the gradient of {}, whose number of steps is not known when the "
-            "function is recorded; use scan or fori_loop, or take the first derivative in forward mode",
-            d.l.name);
       const bool is_whole = std::find(missing.begin(), missing.end(), true) == missing.end();
-      if (is_whole) return differentiates ? d.gradients(own, dy) : first_order(d, dy, *shared);
+      const bool has_derivative = differentiates && !d.l.condition;
+      const auto gradients = [&](const Derivative& of, const LoopGradient& gradient) {
+        std::vector<Gradient> dx = first_order(of, dy, gradient);
+        if (differentiates) record_without_derivative(d.l.name, dx, inputs, dy);
+        return dx;
+      };
+      if (is_whole) return has_derivative ? d.gradients(own, dy) : gradients(d, *shared);
       Reduced reduced = step->without(missing);
       Derivative some = d;
-      if (differentiates) {
+      if (has_derivative) {
         Tensors given;
         for (std::size_t k = 0, i = 0; k < all.size(); ++k) {
           if (!d.used[k]) continue;
@@ -612,7 +642,7 @@ class LoopPoint {
       some.connected = step->connected(reduced.program);
       LoopGradient gradient = *shared;
       gradient.backward.step = callee_like(*shared->backward.step, std::move(reduced.program));
-      return first_order(some, dy, gradient);
+      return gradients(some, gradient);
     };
     record_operation_of_used(d_.l.name, outputs, inputs, backward,
                              [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });

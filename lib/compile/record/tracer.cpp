@@ -414,7 +414,6 @@ bool Tracer::attempt(const std::function<void()>& f) {
       on_throw("a derivative or composite op");
       throw;
     }
-    attempt.fails = true;
   }
   if (!attempt.given_up) {
     if (!attempt_) named_.clear();
@@ -428,7 +427,6 @@ bool Tracer::attempt(const std::function<void()>& f) {
   }
   used_captures_ = attempt.captures_others || captures_.size() > attempt.captures ||
                    captured_keys_.size() > attempt.captured_keys;
-  fails_ = attempt.fails;
   program_.back_to(before);
   std::erase_if(keys_, [&](const auto& k) { return k.second.index() >= before.keys; });
   captures_.resize(attempt.captures), captured_keys_.resize(attempt.captured_keys);
@@ -470,11 +468,9 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
     node.in.push_back(access_to(t, "a derivative"));
   const std::string what = fmt::format("the derivative of {}", op.name);
   require_given(what, node.in, node.key);
-  if (outer_ && (used_variables_ || fails_))
-    refuse(
-        fmt::format("{}: {} reads numbers on the host, and {}, in a branch or a loop; compute it by ops "
-                    "alone{}",
-                    name_, what, fails_ ? "fails for zeros" : "reads or changes variables", place()));
+  if (outer_)   // with zeros, it may not have used what it captures
+    refuse(fmt::format("{}: {} reads numbers on the host, in a branch or a loop; compute it by ops alone{}",
+                       name_, what, place()));
   // Recorders have seen ops that are dropped now. If these belong to an outer attempt, that is given up, too;
   // otherwise derivatives would be wrong.
   if (thread_state.innermost && attempt_) return void(attempt_->given_up = true);
@@ -795,7 +791,9 @@ random::Key Tracer::on_split(const random::Key& key, std::uint64_t i, const rand
   return random::KeyAccess::from(part, source);
 }
 
-random::Key Tracer::on_split(const random::Key& key, const Tensor& i, const random::Key& part) {
+random::Key Tracer::on_split(const random::Key& key, const Tensor& i) {
+  const random::Key plain = {random::KeyAccess::seed(key), random::KeyAccess::stream(key)};
+  const random::Key part = plain.split(integer_at(i.raw(), i.dtype()));
   if (is_silent()) return part;
   const KeyId of = key_of(key);
   if (!of) require_captures_of_keys("key.split");

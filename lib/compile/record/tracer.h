@@ -83,7 +83,7 @@ class Tracer final : public Trace {
               KeyedAction action) override;
   void on_throw(std::string_view thrower) override;
   random::Key on_split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
-  random::Key on_split(const random::Key& key, const Tensor& i, const random::Key& part) override;
+  random::Key on_split(const random::Key& key, const Tensor& i) override;
   bool has_values() const override { return !outer_; }
   void on_key_read(std::uint64_t source) override;
 
@@ -107,7 +107,6 @@ class Tracer final : public Trace {
     std::size_t used;                      // the size of read_ before the attempt
     std::size_t captures, captured_keys;   // the number of these before the attempt
     bool given_up = false;
-    bool fails = false;             // it has thrown after it was given up
     bool captures_others = false;   // it has read a tensor of the outer recording since
     std::vector<KeyId> used_keys = {};
     bool used_variables = false;
@@ -183,10 +182,10 @@ class Tracer final : public Trace {
   std::vector<std::uint32_t> read_;   // during an attempt: places of the accesses that are read
   std::vector<Access> used_;          // accesses from before the last abandoned attempt that it used
   std::vector<KeyId> used_keys_;
-  bool used_variables_ = false, used_captures_ = false, fails_ = false;   // of that attempt
-  const Call* call_ = nullptr;                                            // the call of the running kernel
-  const Tensor* result_ = nullptr;                                        // the first output of that call
-  const kernels::MapKernel* map_ = nullptr;   // the loops of that kernel, if it is elementwise
+  bool used_variables_ = false, used_captures_ = false;   // of that attempt
+  const Call* call_ = nullptr;                            // the call of the running kernel
+  const Tensor* result_ = nullptr;                        // the first output of that call
+  const kernels::MapKernel* map_ = nullptr;               // the loops of that kernel, if it is elementwise
   Variables variables_;
   bool made_variables_ = false;
   std::string refused_;   // the message of the error that was thrown, which the function may have caught

@@ -32,16 +32,6 @@ void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-std::uint64_t integer_at(const std::byte* p, DType dtype) {
-  return visit_stored(dtype, [&]<class T>(T x) -> std::uint64_t {
-    std::memcpy(&x, p, sizeof x);
-    if constexpr (std::is_integral_v<T>)
-      return static_cast<std::uint64_t>(x);
-    else
-      return 0;
-  });
-}
-
 // Copies the accumulator to y, unless it is there already.
 void begin_sum(const Tensor& before, Tensor& y) {
   if (before.address() != y.address()) copy_elements(before, y);
@@ -61,6 +51,16 @@ void check_outputs(const Call& c, std::span<const Tensor> y) {
 }
 
 }   // namespace
+
+std::uint64_t integer_at(const std::byte* p, DType dtype) {
+  return visit_stored(dtype, [&]<class T>(T x) -> std::uint64_t {
+    std::memcpy(&x, p, sizeof x);
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<std::uint64_t>(x);
+    else
+      return 0;
+  });
+}
 
 Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
     : plan_(plan),

@@ -7,6 +7,9 @@
 
 namespace tapedeck::compiled {
 
+/// The integer at p.
+std::uint64_t integer_at(const std::byte* p, DType dtype);
+
 class Replay {
  public:
   /// Uses these arenas, which other replays may use between calls.

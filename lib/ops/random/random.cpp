@@ -92,11 +92,7 @@ Key Key::split(const Tensor& i) const {
                             i.defined() ? to_string(i.spec()) : "an undefined tensor");
   if (i.size() != 1) throw_error<ShapeError>("key.split: the number is {}; use one element", i.spec());
   Trace* const trace = thread_state.trace;
-  if (trace && trace->is_computed(i)) {
-    std::int64_t number = 0;
-    detail::convert_to(i, 0, 1, DType::i64, &number);
-    return trace->on_split(*this, i, kernels::split(*this, static_cast<std::uint64_t>(number)));
-  }
+  if (trace && trace->is_computed(i)) return trace->on_split(*this, i);
   return split(static_cast<std::uint64_t>(read_one<std::int64_t>(i, "key.split")));
 }
 

@@ -1,0 +1,164 @@
+// What a branch or a step must not take from the recording: keys, tensors of rules, errors, indices.
+#include <catch2/catch.hpp>
+
+#include "closeness.h"
+#include "message_of.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/tapedeck.h"
+
+namespace inner_recordings_test {
+
+using namespace tapedeck;
+using test::message_of;
+
+using Tensors = std::vector<Tensor>;
+constexpr DType i64 = DType::i64;
+
+TEST_CASE("branches and loops draw with the keys of each call", "[recorded][branches][loops]") {
+  const auto f = [](const Tensor& x, random::Key key) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y =
+        fori_loop(0, 5,
+                  [key](const Tensor& i, const Tensor& t) {
+                    return sin(t * random::uniform({3}, key.split(i)) + random::normal({3}, key.split(7)));
+                  },
+                  {x});
+    const Tensor z = cond(
+        sum(x) > 0, {y}, [key](const Tensor& t) { return t * random::uniform({3}, key.split(1).split(2)); },
+        [key](const Tensor& t) { return t + random::normal({3}, key); });
+    const Tensor w = while_loop([](const Tensor& t, const Tensor&) { return sum(t) < 30.0F; },
+                                [key](const Tensor& t, const Tensor& i) {
+                                  return std::pair(t + square(random::normal({3}, key.split(i))), i + 1);
+                                },
+                                {z, tensor(0, i64)})
+                         .first;
+    return std::pair(w, tape.gradient(w, x).dense());
+  };
+  const auto recorded = compile(f);
+  for (std::uint64_t k = 0; k < 6; ++k) {
+    CAPTURE(k);
+    const Tensor x = random::normal({3}, {.seed = k});
+    const random::Key key{.seed = 100 + k};
+    const auto [value, gradient] = f(x, key);
+    const auto [replayed, replayed_gradient] = recorded(x, key);
+    CHECK(same_bits(value, replayed));
+    CHECK(same_bits(gradient, replayed_gradient));
+  }
+  CHECK(recorded.programs().size() == 1);
+}
+
+TEST_CASE("a key is split by an argument, from the first call on", "[recorded]") {
+  const auto f = [](const Tensor& i, random::Key key) { return random::uniform({2}, key.split(i)); };
+  const auto recorded = compile(f);
+  for (std::int64_t i = 3; i < 6; ++i) {
+    const random::Key key{.seed = 5};
+    const Tensor drawn = f(tensor(i, i64), key);
+    CHECK(same_bits(recorded(tensor(i, i64), key), drawn));
+    CHECK(same_bits(drawn, random::uniform({2}, key.split(static_cast<std::uint64_t>(i)))));
+  }
+  CHECK_THAT(message_of<TraceError>([] {
+               compile([](const Tensor& i, random::Key key) {
+                 return random::uniform({2}, key.split(i + 1));
+               })(tensor(1, i64), random::Key());
+             }),
+             Catch::Contains("a key is split by i64[], which is computed"));
+  CHECK_THROWS_AS(random::Key().split(tensor(1.0)), DTypeError);
+  CHECK_THROWS_AS(random::Key().split(tensor({1, 2}, i64)), ShapeError);
+}
+
+TEST_CASE("a rule in a branch must not read numbers", "[recorded][branches][errors]") {
+  const auto f = [](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor t = x * 10;
+    const Tensor y = cond(
+        x > 0, {x},
+        [t](const Tensor& u) {
+          return custom_gradient([t](const Tensor& v) {
+            return std::pair(v * 2, [t](const Tensor& dy) { return dy.item() > 0 ? dy * t : dy; });
+          })(u);
+        },
+        [](const Tensor& u) { return u; });
+    return tape.gradient(y, x).dense();
+  };
+  CHECK(f(tensor(1.5)).item() == 15);
+  CHECK_THROWS_AS(compile(f)(tensor(1.5)), TraceError);
+}
+
+TEST_CASE("an error of a branch that the function catches is not compiled", "[recorded][branches][errors]") {
+  const auto f = compile([](const Tensor& x) -> Tensor {
+    try {
+      return cond(
+          sum(x) > 0, {x}, [](const Tensor& u) { return u.item() > 0 ? 2 * u : u; },
+          [](const Tensor& u) { return u; });
+    } catch (const Error&) {
+      return -x;
+    }
+  });
+  CHECK_THROWS_AS(f(tensor(3.0)), TraceError);
+}
+
+TEST_CASE("indices that are wrong for zeros are recorded", "[recorded][loops]") {
+  const auto f = [](const Tensor& p) {
+    GradientTape tape;
+    tape.watch(p);
+    const Tensor y = fori_loop(1, 4,
+                               [p](const Tensor& i, const Tensor& s) {
+                                 const Tensor k = i - 1;
+                                 return s + gather(p, k) * 2 +
+                                        cond(
+                                            k > 0, {p}, [k](const Tensor& q) { return gather(q, k - 1); },
+                                            [](const Tensor& q) { return sum(q); });
+                               },
+                               {tensor(0.0)});
+    return Tensors{y, tape.gradient(y, p).dense()};
+  };
+  const Tensor p = tensor({1.0, 2.0, 4.0});
+  const auto recorded = compile(f);
+  for (int call = 0; call < 2; ++call)
+    for (std::size_t k = 0; k < 2; ++k)
+      CHECK(same_bits(recorded(p)[k], f(p)[k]));
+}
+
+TEST_CASE("a condition must not assign a variable", "[recorded][loops][errors]") {
+  const Variable n(tensor(0, i64));
+  const auto f = compile([n](const Tensor& x) {
+    return while_loop(
+        [n](const Tensor& a) {
+          n.assign_add(tensor(1, i64));
+          return logical_and(n < 3, a < 100);
+        },
+        [](const Tensor& a) { return a * 2; }, {x});
+  });
+  CHECK_THAT(message_of<TraceError>([&] { f(tensor(1.0)); }), Catch::Contains("assign it in the step"));
+  CHECK(n.value().item() == 0);
+}
+
+TEST_CASE("a persistent tape records the gradient of a while_loop", "[recorded][loops]") {
+  const auto f = [](const Tensor& x) {
+    Recording tape;
+    const Tensor y =
+        while_loop([](const Tensor& a) { return a < 10; }, [](const Tensor& a) { return a * a; }, {x});
+    return tape.gradient(y, x).dense();
+  };
+  const auto recorded = compile(f);
+  for (const double x : {2.0, 3.0, 11.0})
+    CHECK(same_bits(recorded(tensor(x)), f(tensor(x))));
+}
+
+TEST_CASE("a computed index or condition is not used after the recording", "[recorded][errors]") {
+  std::optional<BranchIndex> index;
+  std::optional<Condition> condition;
+  compile([&](const Tensor& i) {
+    index.emplace(i + 1), condition.emplace(i > 0, std::string("a reader whose text is long enough"));
+    return i;
+  })(tensor(1, i64));
+  CHECK_THROWS_AS(index->among(3), TraceError);
+  CHECK_THROWS_AS(
+      cond(
+          *condition, {tensor(1.0)}, [](const Tensor& x) { return x; }, [](const Tensor& x) { return -x; }),
+      TraceError);
+}
+
+}   // namespace inner_recordings_test
