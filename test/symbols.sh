@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 # Qualified names without parameters and template arguments: gradients, Tensor::item, random::Key::split.
 nm -DC --defined-only "$library" | cut -d' ' -f3- |
   sed -E 's/^(typeinfo|typeinfo name|vtable) for //; s/\(.*//; s/\[abi:.*//; s/ const$//' |
-  sed -E ':again; s/<[^<>]*>//; t again; s/^.* //' | sort -u >"$work/exported"
+  sed -E ':again; s/<[^<>]*>//; t again; s/operator ([a-z]+)$/operator_\1/; s/^.* //' | sort -u >"$work/exported"
 grep -v '^tapedeck::' "$work/exported" >"$work/foreign" || true
 
 # Names that headers mention, and those that they mark with TAPEDECK_EXPORT.

@@ -93,7 +93,7 @@ TAPEDECK_EXPORT std::vector<Tensor> branch(std::string_view name, std::span<cons
                                            const Function& f, std::span<const Spec> outputs);
 TAPEDECK_EXPORT std::vector<Tensor> recorded_branch(std::string_view name, const Tensor& index,
                                                     std::span<const Tensor> operands,
-                                                    std::span<const Function> branches,
+                                                    const std::vector<Function>& branches,
                                                     std::span<const Spec> outputs);
 // traced: the condition as a function that returns a tensor, to be recorded; empty if it returns a bool.
 TAPEDECK_EXPORT std::vector<Tensor> while_loop(std::function<bool(std::span<const Tensor>)> condition,

@@ -161,7 +161,7 @@ std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor
 
 std::vector<Tensor> detail::recorded_branch(std::string_view name, const Tensor& index,
                                             std::span<const Tensor> operands,
-                                            std::span<const Function> branches,
+                                            const std::vector<Function>& branches,
                                             std::span<const Spec> outputs) {
   if (!thread_state.trace)
     throw_error<TraceError>("{}: the condition was computed while a function was recorded, which has ended",

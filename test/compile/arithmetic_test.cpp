@@ -192,12 +192,22 @@ TEST_CASE("sums of many terms become additions in the group that computes the te
   CHECK(v.b.check() == 1);
 }
 
-TEST_CASE("sums of terms computed outside the group are not split", "[program]") {
+TEST_CASE("sums with a term computed outside the group are not split", "[program]") {
   Values v(DType::f32, 100);
   v.keep(v.b.map(v.times, {v.held(), v.moving[1]}, "mul"));
-  v.keep(v.b.op("add_n", {v.held(), v.moving[0]}));
+  const Access outside = v.b.op("add_n", {v.moving[0], v.moving[1]});
+  v.keep(v.b.op("add_n", {v.held(), outside}));
   v.b.split_sums();
   CHECK(name_of(v.b.program[NodeId(v.b.program.size() - 1)]) == "add_n");
+  CHECK(v.b.check() == 1);
+}
+
+TEST_CASE("sums with arguments among their terms become additions", "[program]") {
+  Values v(DType::f32, 100);
+  v.keep(v.b.op("add_n", {v.moving[0], v.held(), v.moving[1]}));
+  v.b.split_sums();
+  for (const Node& node : v.b.program.nodes())
+    CHECK(name_of(node) != "add_n");
   CHECK(v.b.check() == 1);
 }
 
