@@ -936,4 +936,23 @@ TEST_CASE("funcgrad-jvp-through-function, funcgrad-jacobian-through-function: ta
   }
 }
 
+TEST_CASE("a gradient of a branch is differentiated with respect to a variable", "[recorded][branches]") {
+  const Variable v(tensor(2.0));
+  const auto f = [v](const Tensor& p, const Tensor& x) {
+    GradientTape outer, tape;
+    outer.watch(v);
+    tape.watch(x);
+    const Tensor y = cond(
+        p, {x}, [v](const Tensor& u) { return u * u * v * v; }, [](const Tensor& u) { return u; });
+    const Tensor dx = tape.gradient(y, x).dense();
+    return outer.gradient(dx, v, {.unconnected = UnconnectedGradients::zero}).dense();
+  };
+  const auto recorded = compile(f);
+  for (const double x : {3.0, 5.0}) {
+    CHECK(recorded(tensor(true), tensor(x)).item() == 8 * x);
+    CHECK(recorded(tensor(false), tensor(x)).item() == 0);
+    CHECK(f(tensor(true), tensor(x)).item() == 8 * x);
+  }
+}
+
 }   // namespace branches_test

@@ -410,7 +410,7 @@ class BranchPoint {
     Tensors results(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(specs_.size()));
     record_operation_of_used(
         c->name, results, inputs_,
-        [c, back](std::span<const Tensor> dy) {
+        [c, back, inputs = inputs_](std::span<const Tensor> dy) {
           Tensors given, all, in = c->x;
           Choice used = *c;
           std::vector<bool> missing;
@@ -422,9 +422,8 @@ class BranchPoint {
             all.push_back(dy[k].defined() ? dy[k] : zeros(c->specs[k].shape, c->specs[k].dtype));
           }
           in.insert(in.end(), given.begin(), given.end());
-          const bool differentiates =
-              std::any_of(in.begin(), in.end(), [](const Tensor& t) { return followed(t); }) ||
-              std::any_of(c->captured.begin(), c->captured.end(), followed);
+          const bool differentiates = std::any_of(given.begin(), given.end(), followed) ||
+                                      std::any_of(inputs.begin(), inputs.end(), followed);
           Tensors dx;
           if (differentiates) {
             std::vector<Function> gradients;
