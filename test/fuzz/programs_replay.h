@@ -18,8 +18,8 @@ class Replay {
 
   /// All tensors of the functions that are constants.
   const std::vector<Tensor>& captured() const { return captured_; }
-  /// Whether there is control flow, which reads numbers; whether a shape depends on integers or bools.
-  bool may_not_be_recorded() const { return control_flow_; }
+  /// Whether there are branches or loops; whether a shape depends on integers or bools.
+  bool has_control_flow() const { return control_flow_; }
   bool shapes_may_change() const { return shapes_; }
 
  private:
