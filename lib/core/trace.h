@@ -117,6 +117,11 @@ class Trace {
   virtual std::vector<Tensor> loop(const Loop& l, std::span<const Tensor> operands) = 0;
 };
 
+/// This thread's recording, if it records ops at present; else null.
+inline Trace* recording() {
+  return thread_state.trace && thread_state.trace->records() ? thread_state.trace : nullptr;
+}
+
 /// Returns y, which was made from numbers on the host, after reporting it to this thread's recording, which
 /// treats it as a constant.
 inline Tensor shown(Tensor y) {

@@ -10,6 +10,9 @@ inline Shape behind(Shape front, const Shape& rest) {
     front.push_back(d);
   return front;
 }
+/// n tensors of this spec along a new first axis, and one of those.
+inline Spec stacked(const Spec& entry, std::int64_t n) { return {entry.dtype, behind({n}, entry.shape)}; }
+inline Spec entry_of(const Spec& stacked) { return {stacked.dtype, Shape(stacked.shape.dims().subspan(1))}; }
 /// The extents of t's axes before its last `ndim` axes.
 inline Shape extra_of(const Tensor& t, int ndim) {
   return Shape(t.shape().dims().first(static_cast<std::size_t>(t.ndim() - ndim)));

@@ -59,7 +59,12 @@ constexpr Op composite = composite_op(composite_vjp, composite_jvp, false),
              without_forward = composite_op(composite_vjp, nullptr, false),
              without_backward = composite_op(nullptr, composite_jvp, false),
              stacking = composite_op(composite_vjp, composite_jvp, true),
-             of_used = composite_op(composite_vjp, composite_jvp, false, true);
+             accepting_none = composite_op(composite_vjp, composite_jvp, false, true);
+
+// A backward function that returns all gradients, whatever is wanted.
+WantedBackward of_all(Backward backward) {
+  return [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); };
+}
 
 void record(const Op& op, Functions functions, std::span<const Tensor> outputs,
             std::span<const Tensor> inputs) {
@@ -87,23 +92,13 @@ void record_operation(std::string name, std::span<const Tensor> outputs, std::sp
                                name);
   if (outputs.empty()) return;
   const Op& op = !backward ? without_backward : forward ? composite : without_forward;
-  record(
-      op,
-      {std::move(name),
-       [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
-       std::move(forward)},
-      outputs, inputs);
+  record(op, {std::move(name), of_all(std::move(backward)), std::move(forward)}, outputs, inputs);
 }
 
-void record_operation_of_used(std::string name, std::span<const Tensor> outputs,
-                              std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+void record_operation_accepting_none(std::string name, std::span<const Tensor> outputs,
+                                     std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
   if (outputs.empty()) return;
-  record(
-      of_used,
-      {std::move(name),
-       [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
-       std::move(forward)},
-      outputs, inputs);
+  record(accepting_none, {std::move(name), of_all(std::move(backward)), std::move(forward)}, outputs, inputs);
 }
 
 void record_stacking_operation(std::string name, std::span<const Tensor> outputs,

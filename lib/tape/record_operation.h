@@ -15,7 +15,7 @@ void record_stacking_operation(std::string name, std::span<const Tensor> outputs
                                std::span<const Tensor> inputs, WantedBackward backward, Pushforward forward);
 
 /// record_operation() for a backward function that accepts undefined tensors for outputs without a gradient.
-void record_operation_of_used(std::string name, std::span<const Tensor> outputs,
-                              std::span<const Tensor> inputs, Backward backward, Pushforward forward);
+void record_operation_accepting_none(std::string name, std::span<const Tensor> outputs,
+                                     std::span<const Tensor> inputs, Backward backward, Pushforward forward);
 
 }   // namespace tapedeck

@@ -99,7 +99,7 @@ Tensors run_with_online_snapshots(const SharedLoop& loop, std::span<const Tensor
   OnlineSnapshots online(snapshots);
   std::vector<Tensors> kept;
   std::int64_t steps = 0;
-  Captures captures;
+  Captured captures;
   const Tensors last = run_unrecorded(
       x,
       [&](std::span<const Tensor> in) {
@@ -161,27 +161,24 @@ Tensors run(Loop loop, Tensors vars, std::int64_t snapshots, bool back_prop) {
   });
 }
 
-bool is_traced() { return thread_state.trace && thread_state.trace->records(); }
-
-// Records a loop whose step has no outputs.
-Tensors run_traced(Trace::Loop loop, Tensors vars, bool back_prop) {
+// Records a loop whose step has no outputs. own: the number of leading variables that are not the user's.
+Tensors run_traced(Trace::Loop loop, Tensors vars, bool back_prop, std::size_t own = 0) {
   check_count(loop.name, "snapshots", loop.snapshots);
   check_defined(loop.name, "variable", vars);
   if (thread_state.innermost && !loop.condition && loop.snapshots > 0)
     require_few_runs(loop.name, loop.steps, loop.snapshots);
   loop.carries = vars.size();
-  const bool has_index = loop.name == "fori_loop";
-  loop.step = [name = loop.name, has_index, step = std::move(loop.step)](std::span<const Tensor> x) {
+  loop.step = [name = loop.name, own, step = std::move(loop.step)](std::span<const Tensor> x) {
     Tensors next = step(x);
-    if (next.size() != x.size()) detail::throw_results(name, next.size() - has_index, x.size() - has_index);
-    check_variables(name, "variable", x.subspan(has_index), std::span(next).subspan(has_index), 1);
+    if (next.size() != x.size()) detail::throw_results(name, next.size() - own, x.size() - own);
+    check_variables(name, "variable", x.subspan(own), std::span(next).subspan(own), 1);
     return next;
   };
-  if (back_prop) return thread_state.trace->loop(loop, vars);
+  if (back_prop) return recording()->loop(loop, vars);
   const RecordingScope unrecorded(nullptr);
   for (Tensor& t : vars)
     t = identity(t);
-  return thread_state.trace->loop(loop, vars);
+  return recording()->loop(loop, vars);
 }
 
 struct Scan {
@@ -306,7 +303,7 @@ namespace detail {
 Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Function traced, Function body,
                    Tensors vars, const WhileOptions& options) {
   check_count("while_loop", "maximum_iterations", options.maximum_iterations);
-  if (traced && is_traced())
+  if (traced && recording())
     return run_traced({.name = "while_loop",
                        .steps = options.maximum_iterations,
                        .condition =
@@ -345,7 +342,7 @@ Tensors fori_loop(std::int64_t lower, std::int64_t upper, Function body, Tensors
     return all;
   };
   const std::int64_t steps = steps_between(lower, upper);
-  if (steps == 0 || !is_traced())
+  if (steps == 0 || !recording())
     return fori_loop(
         lower, upper,
         [with, body = std::move(body)](std::int64_t i, std::span<const Tensor> x) {
@@ -360,7 +357,7 @@ Tensors fori_loop(std::int64_t lower, std::int64_t upper, Function body, Tensors
        .step = [with, body = std::move(body)](std::span<const Tensor> x) { return with(x[0] + 1, body(x)); },
        .carries = {},
        .snapshots = options.snapshots},
-      with(tensor(lower), vars), options.back_prop);
+      with(tensor(lower), vars), options.back_prop, 1);
   y.erase(y.begin());
   return y;
 }
@@ -375,16 +372,15 @@ Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor
   in.insert(in.end(), xs.begin(), xs.end());
   const bool recomputes = options.snapshots > 0 && thread_state.innermost;
   if (recomputes) require_few_runs("scan", steps, options.snapshots);
-  if (steps > 0 && is_traced())
-    return thread_state.trace->loop(
-        {.name = "scan",
-         .steps = steps,
-         .condition = {},
-         .step = [scan](std::span<const Tensor> x) { return checked_step(*scan, x); },
-         .carries = init.size(),
-         .reverse = options.reverse,
-         .snapshots = options.snapshots},
-        in);
+  if (steps > 0 && recording())
+    return recording()->loop({.name = "scan",
+                              .steps = steps,
+                              .condition = {},
+                              .step = [scan](std::span<const Tensor> x) { return checked_step(*scan, x); },
+                              .carries = init.size(),
+                              .reverse = options.reverse,
+                              .snapshots = options.snapshots},
+                             in);
   return connected(in, [&](std::span<const Tensor> x) {
     return recomputes ? run_with_snapshots(scan, x, 0, steps, options.snapshots) : run(*scan, x, 0, steps);
   });

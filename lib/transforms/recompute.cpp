@@ -50,8 +50,8 @@ class CaptureRecorder final : public Recorder {
   void read(detail::VariableCell& cell, Tensor&) override {
     const Variable v(cell.shared_from_this());
     if (!cell.trainable && !watches_all_ && !tracks(cell.handle)) return;
-    std::vector<Captures::Read>& reads = captures.reads;
-    if (std::none_of(reads.begin(), reads.end(), [&](const Captures::Read& r) { return r.variable == v; }))
+    std::vector<Captured::Read>& reads = captures.reads;
+    if (std::none_of(reads.begin(), reads.end(), [&](const Captured::Read& r) { return r.variable == v; }))
       reads.push_back({v, cell.value.id()});
   }
   void ended(std::int32_t) noexcept override {}
@@ -62,7 +62,7 @@ class CaptureRecorder final : public Recorder {
       tensors.push_back(x);
   }
 
-  Captures captures;
+  Captured captures;
 
  private:
   Recorder* around_;
@@ -74,7 +74,7 @@ struct Recomputation {
   std::string name;
   Recomputed f;
   std::vector<Tensor> x;
-  Captures captures;
+  Captured captures;
   std::vector<std::size_t> followed = {};      // indices of the operands that recorders follow
   std::vector<Variable> followed_reads = {};   // the variables read that recorders follow
 
@@ -98,12 +98,7 @@ struct Recomputation {
   }
 
   std::vector<Tensor> run(const Function& function, std::span<const Tensor> arguments) const {
-    for (const Captures::Read& r : captures.reads)
-      if (r.updated())
-        throw_error<GradientError>(
-            "{}: {} has been updated since the forward pass; take the gradient before the "
-            "update",
-            name, detail::described(r.variable.cell()));
+    captures.require_current(name);
     return function(arguments);
   }
 
@@ -164,9 +159,16 @@ struct Recomputation {
 
 }   // namespace
 
-bool Captures::Read::updated() const { return variable.cell().value.id() != version; }
+bool Captured::Read::updated() const { return variable.cell().value.id() != version; }
+void Captured::require_current(std::string_view name) const {
+  for (const Read& r : reads)
+    if (r.updated())
+      throw_error<GradientError>(
+          "{}: {} has been updated since the forward pass; take the gradient before the update", name,
+          detail::described(r.variable.cell()));
+}
 
-std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f, Captures& captures) {
+std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f, Captured& captures) {
   Recorder* const around = thread_state.innermost;
   const RecordingScope unrecorded(nullptr);
   CaptureRecorder recorder(around);
@@ -182,7 +184,7 @@ std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f,
 }
 
 std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Tensor> x, std::vector<Tensor> y,
-                                      const Captures& captures, Recomputed f) {
+                                      const Captured& captures, Recomputed f) {
   {
     const RecordingScope unrecorded(nullptr);
     for (Tensor& t : y)
@@ -193,7 +195,7 @@ std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Ten
   for (std::size_t i = 0; i < x.size(); ++i)
     if (followed(x[i])) r->followed.push_back(i);
   std::vector<Tensor> values;   // the values of the variables in followed_reads
-  for (const Captures::Read& read : r->captures.reads) {
+  for (const Captured::Read& read : r->captures.reads) {
     if (read.updated())
       throw_error<ArgumentError>("{}: the function updates {}, which it reads", name,
                                  detail::described(read.variable.cell()));
@@ -216,7 +218,7 @@ std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Ten
 std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first,
                                Recomputed again) {
   if (!thread_state.innermost) return first(x);
-  Captures captures;
+  Captured captures;
   std::vector<Tensor> y = run_unrecorded(x, first, captures);
   return record_recomputed(name, x, std::move(y), captures, std::move(again));
 }

@@ -6,7 +6,7 @@
 namespace tapedeck {
 
 /// What a function reads besides its operands, of what recorders follow or may follow later.
-struct Captures {
+struct Captured {
   /// A variable that was read, and the id of the value, which changes with an update.
   struct Read {
     Variable variable;
@@ -16,10 +16,13 @@ struct Captures {
   };
   std::vector<Tensor> tensors;
   std::vector<Read> reads;
+
+  /// For a function that is about to run again: throws GradientError if a variable has been updated since.
+  void require_current(std::string_view name) const;
 };
 
 /// Runs f(x) with new tensors for x, unrecorded, and notes what it captures.
-std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f, Captures& captures);
+std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f, Captured& captures);
 
 /// The functions of a recomputation, which compute the same values from the same operands. They are kept as
 /// long as a tape keeps the operation.
@@ -32,7 +35,7 @@ struct Recomputed {
 /// Throws ArgumentError if the function updates a variable that it reads; the vjp and jvp throw GradientError
 /// if such a variable has been updated since. Returns new tensors for y.
 std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Tensor> x, std::vector<Tensor> y,
-                                      const Captures& captures, Recomputed f);
+                                      const Captured& captures, Recomputed f);
 
 /// Returns first(x), run unrecorded and recorded as one operation by record_recomputed.
 std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first,

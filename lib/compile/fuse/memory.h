@@ -1,10 +1,22 @@
 // Memory of a replay, typed by access: arguments, variables and constants are ReadOnly down to the loops.
 // Only memory that belongs to the program, and memory of a result that has no other owner, is Writable.
 #pragma once
+#include <cstring>
+
 #include "compile/ir/ids.h"
 #include "core/storage.h"
 
 namespace tapedeck::compiled {
+
+/// Copies bytes between places that do not overlap. Most are those of one number.
+inline void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes == 4)
+    std::memcpy(to, from, 4);
+  else if (bytes == 8)
+    std::memcpy(to, from, 8);
+  else if (bytes > 0)
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
 
 class ReadOnly {
  public:

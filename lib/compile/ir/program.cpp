@@ -37,14 +37,21 @@ void Program::add_output(const Access& a, std::size_t first, bool is_given) {
   identities_.push_back({first, is_given});
 }
 
-void Program::forget_constants() {
-  IdVector<ValueId, bool> read(values_.size());
+IdVector<ValueId, bool> Program::read() const {
+  IdVector<ValueId, bool> is_read(values_.size());
   for (const Node& n : nodes_)
-    for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
+    for_each_operand(n, [&](const Access& a) { is_read[a.of] = true; });
   for (const Access& a : outputs_)
-    if (a.reads()) read[a.of] = true;
+    if (a.reads()) is_read[a.of] = true;
+  for (const DerivedKey& k : keys_)
+    if (k.by) is_read[k.by] = true;
+  return is_read;
+}
+
+void Program::forget_constants() {
+  const IdVector<ValueId, bool> is_read = read();
   for (const ValueId v : ids_of(values_))
-    if (values_[v].from == Value::From::constant && !read[v])
+    if (values_[v].from == Value::From::constant && !is_read[v])
       values_[v].from = Value::From::nothing, values_[v].constant = {};
 }
 

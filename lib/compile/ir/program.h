@@ -41,6 +41,8 @@ class Program {
   void add_output(const Access& a, std::size_t first, bool is_given);
   void clear_outputs() { outputs_.clear(), identities_.clear(); }
   void add_output(const Access& a) { add_output(a, outputs_.size(), false); }
+  /// By value: whether a node, an output or a key reads it.
+  IdVector<ValueId, bool> read() const;
   /// Releases constants that nothing reads. To be called when the program is complete.
   void forget_constants();
 

@@ -22,8 +22,8 @@
 #include "tape/variable.h"
 #include "tapedeck/control.h"
 #include "tapedeck/forward_accumulator.h"
-#include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops/array.h"
+#include "transforms/zero_gradients.h"
 
 namespace tapedeck::compiled {
 namespace {
@@ -86,11 +86,6 @@ Tensors run_op(const Tensor& index, const Tensors& operands, std::vector<Side> s
                                     std::make_shared<const std::vector<Spec>>(std::move(specs))});
 }
 
-[[noreturn]] void throw_different(std::string_view name, const std::string& text, bool dtypes) {
-  if (dtypes) throw DTypeError(fmt::format("{}: {}", name, text));
-  throw ShapeError(fmt::format("{}: {}", name, text));
-}
-
 // The specs of the results, which all branches share.
 std::vector<Spec> specs_of(std::string_view name, std::span<const Recorded> sides) {
   std::vector<Spec> specs;
@@ -104,10 +99,9 @@ std::vector<Spec> specs_of(std::string_view name, std::span<const Recorded> side
         throw_error<ArgumentError>("{}: output {} is undefined in one branch only", name, k);
     for (std::size_t k = 0; k < specs.size(); ++k)
       if (r.results[k].spec != specs[k])
-        throw_different(
-            name,
-            fmt::format("output {} is {} in one branch and {} in another", k, specs[k], r.results[k].spec),
-            r.results[k].spec.dtype != specs[k].dtype);
+        throw_changed(r.results[k].spec, specs[k],
+                      fmt::format("{}: output {} is {} in one branch and {} in another", name, k, specs[k],
+                                  r.results[k].spec));
   }
   return specs;
 }
@@ -119,13 +113,11 @@ struct Choice {
   Tensor index;
   Tensors x;                              // the operands that are arguments of the functions
   std::vector<std::size_t> wanted = {};   // those of them that recorders follow
-  Tensors captured = {};                  // tensors that recorders follow
-  std::vector<Variable> variables = {};   // whose values recorders follow
-  std::vector<bool> trainable = {};       // by defined result: whether it has a cotangent
-  std::vector<Spec> specs = {};           // by defined result
-  Versions versions = {};
+  CapturedSources captured = {};
+  std::vector<bool> trainable = {};   // by defined result: whether it has a cotangent
+  std::vector<Spec> specs = {};       // by defined result
 
-  std::size_t sources() const { return wanted.size() + captured.size() + variables.size(); }
+  std::size_t sources() const { return wanted.size() + captured.size(); }
 
   // f(x...) and its gradients, as a function of x... and the cotangents of its trainable results.
   Tensors with_gradients(const Function& f, std::span<const Tensor> in) const {
@@ -133,10 +125,8 @@ struct Choice {
     std::vector<Source> list;
     for (const std::size_t i : wanted)
       list.emplace_back(in[i]);
-    list.insert(list.end(), captured.begin(), captured.end());
-    list.insert(list.end(), variables.begin(), variables.end());
-    for (const Source& s : list)
-      s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
+    captured.append_to(list);
+    watch(tape, list);
     Tensors y = f(in.first(x.size())), targets;
     GradientOptions options{.unconnected = UnconnectedGradients::zero};
     std::size_t next = x.size(), result = 0;
@@ -161,12 +151,7 @@ struct Choice {
       Tensors tangents;
       std::size_t next = x.size();
       for (const std::size_t s : given) {
-        if (s < wanted.size())
-          primals.emplace_back(in[wanted[s]]);
-        else if (s < wanted.size() + captured.size())
-          primals.emplace_back(captured[s - wanted.size()]);
-        else
-          primals.emplace_back(variables[s - wanted.size() - captured.size()]);
+        primals.push_back(s < wanted.size() ? Source(in[wanted[s]]) : captured[s - wanted.size()]);
         tangents.push_back(in[next++]);
       }
       const ForwardAccumulator forward(Sources(primals), tangents);
@@ -181,7 +166,7 @@ struct Choice {
 
 // Calls one of the functions, which run those of a branch point again, in a recording or not.
 Tensors choose(const Choice& c, std::span<const Tensor> x, std::span<const Function> functions) {
-  c.versions.check(c.name);
+  c.captured.require_current(c.name);
   if (thread_state.trace) return thread_state.trace->branch(c.name, c.index, x, functions, false);
   return functions[selected(c.index, functions.size())](x);
 }
@@ -215,7 +200,8 @@ class BranchPoint {
     for (const Spec& s : specs_)
       c_.trainable.push_back(is_trainable(s.dtype));
     c_.specs = specs_;
-    given_ = places_of(c_.x, operands_);
+    for (const Tensor& t : c_.x)
+      given_.push_back(operands_.of(t));
     for (const Recorded& r : sides_)
       for (const Tracer::Capture& capture : r.captures)
         operands_.of(capture);
@@ -246,27 +232,11 @@ class BranchPoint {
     if (!thread_state.innermost) return;
     for (std::size_t i = 0; i < c_.x.size(); ++i)
       if (followed(c_.x[i])) c_.wanted.push_back(i), inputs_.push_back(c_.x[i]);
-    std::vector<const detail::VariableCell*> seen;
-    Tensors values;
-    for (const Recorded& r : sides_)
-      for (const Tracer::Capture& capture : r.captures) {
-        if (!capture.cell) {
-          const bool is_known = std::any_of(c_.captured.begin(), c_.captured.end(),
-                                            [&](const Tensor& t) { return t.id() == capture.tensor.id(); });
-          if (!is_known && followed(capture.tensor)) c_.captured.push_back(capture.tensor);
-        } else if (std::find(seen.begin(), seen.end(), capture.cell.get()) == seen.end()) {
-          seen.push_back(capture.cell.get());
-          c_.versions.add(capture.cell);
-          const Tensor& value = operands_.value_of(capture.cell);
-          if (followed(value)) c_.variables.emplace_back(capture.cell), values.push_back(value);
-        }
-      }
-    for (const auto& cell : cells_)   // a function may read the value that it has assigned
-      if (std::find(seen.begin(), seen.end(), cell.get()) == seen.end())
-        if (const Tensor& value = operands_.value_of(cell); followed(value))
-          c_.variables.emplace_back(cell), values.push_back(value);
-    inputs_.insert(inputs_.end(), c_.captured.begin(), c_.captured.end());
-    inputs_.insert(inputs_.end(), values.begin(), values.end());
+    c_.captured.find(sides_, cells_, operands_);
+    inputs_.insert(inputs_.end(), c_.captured.values().begin(), c_.captured.values().end());
+  }
+  void set_operands_of(Callee& callee, std::vector<int> given, const Recorded& r) {
+    set_operands(callee, std::move(given), r, [&](const auto& x) { return operands_.of(x); });
   }
 
   // Adds the results and the assigned values to the outputs of a program. Returns the results of the op.
@@ -298,7 +268,7 @@ class BranchPoint {
       std::vector<int> results = add_outputs(r.program, r.results, r);
       r.program.forget_constants();
       const auto callee = std::make_shared<Callee>(std::move(r.program));
-      set_operands(*callee, given_, r, operands_);
+      set_operands_of(*callee, given_, r);
       sides.push_back({callee, std::move(results)});
     }
     return run_op(c_.index, operands_.list(), std::move(sides), specs_with_stores());
@@ -343,7 +313,7 @@ class BranchPoint {
       const auto callee = std::make_shared<Callee>(std::move(p));
       std::vector<int> given = given_;
       given.resize(specs.size(), kNone);
-      set_operands(*callee, given, r, operands_);
+      set_operands_of(*callee, std::move(given), r);
       forward.push_back({callee, std::move(results)});
       halves.push_back({std::move(parts), std::move(r), std::move(kept)});
     }
@@ -366,7 +336,7 @@ class BranchPoint {
       for (const Access& a : std::span<const Access>(h.r.results).subspan(specs_.size()))
         p.add_output(a);
       p.forget_constants();
-      const IdVector<ValueId, bool> read = find_read(p);
+      const IdVector<ValueId, bool> read = p.read();
       std::vector<int> arguments;   // kCotangent + k: cotangent k
       const std::size_t n = h.r.program.arguments().size();
       for (std::size_t i = 0; i < p.arguments().size(); ++i) {
@@ -408,7 +378,7 @@ class BranchPoint {
   void record_on_tapes(std::span<const Tensor> y, const std::shared_ptr<const Backward>& back) {
     const auto c = std::make_shared<const Choice>(c_);
     Tensors results(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(specs_.size()));
-    record_operation_of_used(
+    record_operation_accepting_none(
         c->name, results, inputs_,
         [c, back, inputs = inputs_](std::span<const Tensor> dy) {
           Tensors given, all, in = c->x;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "core/bytes.h"
 #include "core/format.h"
@@ -24,22 +25,41 @@ std::shared_ptr<const Callee> callee_like(const Callee& other, Program p) {
   return made;
 }
 
+void clear(Tensor& t) { std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes())); }
 Tensor zeros_of(const Spec& spec) {
   Tensor t = allocate(spec);
-  std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes()));
+  clear(t);
   return t;
 }
 
-bool Versions::are_current() const {
-  return std::all_of(all_.begin(), all_.end(),
-                     [](const auto& read) { return read.first->value.id() == read.second; });
+void CapturedSources::find(std::span<const Recorded> functions,
+                           std::span<const std::shared_ptr<detail::VariableCell>> assigned,
+                           Operands& operands) {
+  if (!thread_state.innermost) return;
+  std::set<std::uint64_t> known;
+  std::set<const detail::VariableCell*> seen;
+  Tensors values;   // of variables
+  const auto add = [&](const std::shared_ptr<detail::VariableCell>& cell) {
+    if (const Tensor& value = operands.value_of(cell); followed(value))
+      variables_.emplace_back(cell), values.push_back(value);
+  };
+  for (const Recorded& r : functions)
+    for (const Tracer::Capture& c : r.captures)
+      if (!c.cell) {
+        if (known.insert(c.tensor.id()).second && followed(c.tensor)) tensors_.push_back(c.tensor);
+      } else if (seen.insert(c.cell.get()).second) {
+        read_.reads.push_back({Variable(c.cell), c.cell->value.id()});
+        add(c.cell);
+      }
+  for (const auto& cell : assigned)   // a function may read the value that it has assigned
+    if (seen.insert(cell.get()).second) add(cell);
+  values_ = tensors_;
+  values_.insert(values_.end(), values.begin(), values.end());
 }
-void Versions::check(std::string_view name) const {
-  for (const auto& [cell, id] : all_)
-    if (cell->value.id() != id)
-      throw_error<GradientError>(
-          "{}: {} has been updated since the forward pass; take the gradient before the update", name,
-          detail::described(*cell));
+
+void watch(GradientTape& tape, std::span<const Source> sources) {
+  for (const Source& s : sources)
+    s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
 }
 
 Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f) {
@@ -67,21 +87,6 @@ Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Bra
   r.captures = inner.captures();
   r.keys = inner.captured_keys();
   return r;
-}
-
-std::vector<int> places_of(std::span<const Tensor> x, Operands& operands) {
-  std::vector<int> places;
-  for (const Tensor& t : x)
-    places.push_back(operands.of(t));
-  return places;
-}
-
-void set_operands(Callee& callee, std::span<const int> given, const Recorded& r, Operands& operands) {
-  callee.operands.assign(given.begin(), given.end());
-  for (const Tracer::Capture& c : r.captures)
-    callee.operands.push_back(operands.of(c));
-  for (const Tensor& key : r.keys)
-    callee.keys.push_back(operands.of(key));
 }
 
 namespace {
@@ -187,17 +192,6 @@ class Reduction {
 Reduced without_cotangents(const Program& p, std::span<const ValueId> cotangents,
                            const std::vector<bool>& missing) {
   return Reduction(p, cotangents, missing).run();
-}
-
-IdVector<ValueId, bool> find_read(const Program& p) {
-  IdVector<ValueId, bool> read(p.values().size());
-  for (const Node& n : p.nodes())
-    for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
-  for (const Access& a : p.outputs())
-    if (a.reads()) read[a.of] = true;
-  for (const DerivedKey& k : p.keys())
-    if (k.by) read[k.by] = true;
-  return read;
 }
 
 Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second) {

@@ -9,6 +9,8 @@
 #include "compile/record/tracer.h"
 #include "compile/replay/workspace.h"
 #include "tape/variable.h"
+#include "tapedeck/gradient_tape.h"
+#include "transforms/recompute.h"
 
 namespace tapedeck::compiled {
 
@@ -55,24 +57,27 @@ class Operands {
   /// The value of a variable, read once, as recorders and the outer recording see it.
   const Tensor& value_of(const std::shared_ptr<detail::VariableCell>& cell) {
     Tensor& value = values_[cell.get()];
-    if (!value.defined()) value = Variable(cell).value(), cells_.push_back(cell);
+    if (!value.defined()) value = Variable(cell).value();
     return value;
   }
-  /// The variables read, in order.
-  const std::vector<std::shared_ptr<detail::VariableCell>>& cells() const { return cells_; }
   const Tensors& list() const { return list_; }
 
  private:
   Tensors list_;
   std::map<std::uint64_t, int> places_;
   std::map<const detail::VariableCell*, Tensor> values_;
-  std::vector<std::shared_ptr<detail::VariableCell>> cells_;
 };
 
-/// The operands that these tensors are.
-std::vector<int> places_of(std::span<const Tensor> x, Operands& operands);
-/// Sets which operands are the arguments and keys of the program of r: `given`, then its captures.
-void set_operands(Callee& callee, std::span<const int> given, const Recorded& r, Operands& operands);
+/// Sets which operands are the arguments and keys of the program of r: `given`, then its captures. place(x):
+/// the operand that a capture, or the tensor of a key, is.
+template <class F>
+void set_operands(Callee& callee, std::vector<int> given, const Recorded& r, const F& place) {
+  callee.operands = std::move(given);
+  for (const Tracer::Capture& c : r.captures)
+    callee.operands.push_back(place(c));
+  for (const Tensor& key : r.keys)
+    callee.keys.push_back(place(key));
+}
 
 /// The nodes of a program that depend on some of its arguments, and the others.
 struct Parts {
@@ -83,18 +88,35 @@ struct Parts {
 /// Cuts off the nodes that depend on the arguments `from`.
 Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second);
 
-/// The values of variables that a function has read, which it is to read again when a derivative runs it
-/// again.
-class Versions {
+/// What the derivatives of a function are taken of, besides its operands: what it captures and recorders
+/// follow.
+class CapturedSources {
  public:
-  void add(const std::shared_ptr<detail::VariableCell>& cell) { all_.emplace_back(cell, cell->value.id()); }
-  bool are_current() const;
-  /// Throws GradientError if a variable has been updated since.
-  void check(std::string_view name) const;
+  /// Those of these functions, which assign these variables. Reads the values of variables through
+  /// `operands`.
+  void find(std::span<const Recorded> functions,
+            std::span<const std::shared_ptr<detail::VariableCell>> assigned, Operands& operands);
+
+  std::size_t size() const { return tensors_.size() + variables_.size(); }
+  Source operator[](std::size_t k) const {
+    return k < tensors_.size() ? Source(tensors_[k]) : Source(variables_[k - tensors_.size()]);
+  }
+  void append_to(std::vector<Source>& all) const {
+    for (std::size_t k = 0; k < size(); ++k)
+      all.push_back((*this)[k]);
+  }
+  /// The tensors, and the values of the variables when they were found.
+  const Tensors& values() const { return values_; }
+  /// Throws GradientError if a variable that the functions read has been updated since.
+  void require_current(std::string_view name) const { read_.require_current(name); }
 
  private:
-  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, std::uint64_t>> all_;
+  Tensors tensors_, values_;
+  std::vector<Variable> variables_;
+  Captured read_;   // variables alone, also those that no recorder follows
 };
+/// Watches all of them.
+void watch(GradientTape& tape, std::span<const Source> sources);
 
 /// A program of a gradient without some of its cotangents, which are none, and which of its outputs are
 /// zeros.
@@ -108,8 +130,6 @@ struct Reduced {
 Reduced without_cotangents(const Program& p, std::span<const ValueId> cotangents,
                            const std::vector<bool>& missing);
 
-/// By value: whether the program reads it.
-IdVector<ValueId, bool> find_read(const Program& p);
 /// The key with these numbers.
 inline random::Key key_at(const std::byte* numbers) {
   std::uint64_t n[2];
@@ -117,7 +137,8 @@ inline random::Key key_at(const std::byte* numbers) {
   return {n[0], n[1]};
 }
 
-/// A tensor of zeros, which no recording has seen.
+/// Makes all elements zeros. zeros_of: a tensor of zeros, which no recording has seen.
+void clear(Tensor& t);
 Tensor zeros_of(const Spec& spec);
 
 /// Suspends the thread's recording while a kernel runs programs.

@@ -18,7 +18,6 @@
 #include "tape/variable.h"
 #include "tapedeck/control.h"
 #include "tapedeck/forward_accumulator.h"
-#include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops/array.h"
 
@@ -38,7 +37,7 @@ template <class T> void append(std::vector<T>& all, std::span<const T> more) {
 
 // Calls a loop, in a recording or not.
 Tensors call(const Trace::Loop& l, std::span<const Tensor> operands) {
-  if (thread_state.trace && thread_state.trace->records()) return thread_state.trace->loop(l, operands);
+  if (Trace* const trace = recording()) return trace->loop(l, operands);
   const auto carries = static_cast<std::ptrdiff_t>(l.carries);
   Tensors init(operands.begin(), operands.begin() + carries), xs(operands.begin() + carries, operands.end());
   if (!l.condition) return detail::scan(l.step, init, xs, {.length = l.steps, .reverse = l.reverse});
@@ -50,13 +49,10 @@ Tensors call(const Trace::Loop& l, std::span<const Tensor> operands) {
 struct Derivative {
   Trace::Loop l;
   std::vector<Spec> carries, entries, outputs;   // of a step
-  Tensors captured = {};                         // tensors that recorders follow
-  std::vector<Variable> variables = {};          // whose values recorders follow
-  std::vector<bool> used = {};                   // by carry and output: whether it has a cotangent
-  std::vector<bool> connected = {};              // by use: whether a step depends on it
-  Versions versions = {};
+  CapturedSources captured = {};
+  std::vector<bool> used = {};        // by carry and output: whether it has a cotangent
+  std::vector<bool> connected = {};   // by captured source: whether a step depends on it
 
-  std::size_t uses() const { return captured.size() + variables.size(); }
   std::size_t operands() const { return carries.size() + entries.size(); }
 
   // in: the operands of a step; the cotangents of the carries and outputs that vary; the sums so far of the
@@ -70,10 +66,8 @@ struct Derivative {
     for (const std::size_t k : varying(entries))
       list.emplace_back(in[carries.size() + k]);
     const std::size_t own = list.size();
-    list.insert(list.end(), captured.begin(), captured.end());
-    list.insert(list.end(), variables.begin(), variables.end());
-    for (const Source& s : list)
-      s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
+    captured.append_to(list);
+    watch(tape, list);
     Tensors y = l.step(in.first(operands())), targets;
     GradientOptions options{.unconnected = UnconnectedGradients::zero};
     std::size_t next = operands();
@@ -91,7 +85,7 @@ struct Derivative {
   // The cotangents of the operands that vary, and of what is captured, by a loop of gradients. dy: those of
   // the carries that vary, and of the outputs that are used.
   std::vector<Gradient> gradients(std::span<const Tensor> x, std::span<const Tensor> dy) const {
-    versions.check(l.name);
+    captured.require_current(l.name);
     const std::vector<std::size_t> vc = varying(carries);
     // A loop for the carries before each step.
     Trace::Loop again{.name = l.name,
@@ -115,7 +109,7 @@ struct Derivative {
         .step =
             [d = *this, nc = vc.size()](std::span<const Tensor> in) {
               // in: cotangents, sums; then states, entries, cotangents of outputs
-              const std::size_t sums = d.uses();
+              const std::size_t sums = d.captured.size();
               const std::span<const Tensor> entries = in.subspan(nc + sums);
               Tensors x(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(d.operands()));
               append(x, in.first(nc));
@@ -128,11 +122,11 @@ struct Derivative {
               append(y, dx.subspan(nc, dx.size() - nc - sums));
               return y;
             },
-        .carries = vc.size() + uses(),
+        .carries = vc.size() + captured.size(),
         .reverse = !l.reverse,
         .assigns = false};
     const Tensors given = with_sums(dy);
-    const std::span<const Tensor> carried = std::span(given).first(vc.size() + uses());
+    const std::span<const Tensor> carried = std::span(given).first(vc.size() + captured.size());
     Tensors in(carried.begin(), carried.end());
     append(in, std::span(states).subspan(carries.size()));
     append(in, x.subspan(carries.size()));
@@ -145,28 +139,27 @@ struct Derivative {
   Tensors with_sums(std::span<const Tensor> dy) const {
     const std::size_t nc = varying(carries).size();
     Tensors all(dy.begin(), dy.begin() + static_cast<std::ptrdiff_t>(nc));
-    for (const Tensor& t : captured)
+    for (const Tensor& t : captured.values())
       all.push_back(-zeros(t.shape(), t.dtype()));
-    for (const Variable& v : variables)
-      all.push_back(-zeros(v.shape(), v.dtype()));
     append(all, dy.subspan(nc));
     return all;
   }
 
-  // The gradients of carries, entries and uses, of those of carries, uses and entries.
+  // dx: the gradients of carries, captured sources, entries, as a backward loop returns them. Returns those
+  // of carries, entries, captured sources.
   std::vector<Gradient> in_order(Tensors dx) const {
     const auto sums = dx.begin() + static_cast<std::ptrdiff_t>(varying(carries).size());
-    std::rotate(sums, sums + static_cast<std::ptrdiff_t>(uses()), dx.end());
+    std::rotate(sums, sums + static_cast<std::ptrdiff_t>(captured.size()), dx.end());
     std::vector<Gradient> all(dx.begin(), dx.end());
-    for (std::size_t k = 0; k < uses(); ++k)
-      if (!connected[k]) all[dx.size() - uses() + k] = {};
+    for (std::size_t k = 0; k < captured.size(); ++k)
+      if (!connected[k]) all[dx.size() - captured.size() + k] = {};
     return all;
   }
 
   // The tangents of the results, by a loop of tangents; undefined for those that do not vary. given: the
   // tangents of the operands that vary and of what is captured; undefined for those without one.
   Tensors tangents(std::span<const Tensor> x, std::span<const Tensor> given) const {
-    versions.check(l.name);
+    captured.require_current(l.name);
     const std::vector<std::size_t> vc = varying(carries), ve = varying(entries);
     Tensors in(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(carries.size()));
     for (std::size_t k = 0; k < vc.size(); ++k)
@@ -188,13 +181,7 @@ struct Derivative {
         primals.emplace_back(own[nc + moving[k]]),
             known.push_back(all[nc + vc.size() + d.entries.size() + k]);
       for (std::size_t k = 0; k < uses.size(); ++k)
-        if (uses[k].defined()) {
-          known.push_back(uses[k]);
-          if (k < d.captured.size())
-            primals.emplace_back(d.captured[k]);
-          else
-            primals.emplace_back(d.variables[k - d.captured.size()]);
-        }
+        if (uses[k].defined()) primals.push_back(d.captured[k]), known.push_back(uses[k]);
       const ForwardAccumulator forward(Sources(primals), known);
       const Tensors y = d.l.step(own);
       const auto jvp = [&](const Tensor& t) { return forward.jvp(t, UnconnectedGradients::zero).dense(); };
@@ -263,7 +250,7 @@ void record_without_derivative(const std::string& loop, std::span<const Gradient
         "recorded; use scan or fori_loop, or take the first derivative in forward mode",
         loop);
   };
-  record_operation_of_used(
+  record_operation_accepting_none(
       loop, to, from,
       [refuse](std::span<const Tensor>) -> std::vector<Gradient> {
         refuse();
@@ -294,10 +281,10 @@ class LoopPoint {
     if (condition_ && !condition_->stores.empty())
       throw_error<TraceError>("compile: the condition of {} assigns {}; assign it in the step", l.name,
                               detail::described(*condition_->stores[0].first));
-    find_uses();
+    d_.captured.find({&step_, 1}, cells_, others_);
   }
   Tensors run() {
-    bool differentiates = d_.uses() > 0;
+    bool differentiates = d_.captured.size() > 0;
     for (const Tensors* list : {&carries_, &entries_})
       for (const Tensor& t : *list)
         differentiates |= thread_state.innermost && followed(t);
@@ -324,23 +311,6 @@ class LoopPoint {
   std::size_t all_carries() const { return carries_.size() + cells_.size(); }
   bool runs_again() const { return d_.l.condition || d_.l.snapshots > 0; }
 
-  void find_uses() {
-    if (!thread_state.innermost) return;
-    for (const Tracer::Capture& capture : step_.captures) {
-      if (!capture.cell) {
-        if (followed(capture.tensor)) d_.captured.push_back(capture.tensor);
-        continue;
-      }
-      d_.versions.add(capture.cell);
-      if (followed(others_.value_of(capture.cell))) d_.variables.emplace_back(capture.cell);
-    }
-    for (const auto& cell : cells_) {   // a step may read the value that it has assigned
-      const bool is_read = std::any_of(step_.captures.begin(), step_.captures.end(),
-                                       [&](const Tracer::Capture& capture) { return capture.cell == cell; });
-      if (!is_read && followed(others_.value_of(cell))) d_.variables.emplace_back(cell);
-    }
-  }
-
   // The operand that an argument is: given ones, then captures.
   int operand_of(const Tracer::Capture& capture) {
     if (const auto at = std::find(cells_.begin(), cells_.end(), capture.cell);
@@ -348,19 +318,18 @@ class LoopPoint {
       return static_cast<int>(carries_.size()) + static_cast<int>(at - cells_.begin());
     return first_other() + others_.of(capture);
   }
+  int operand_of(const Tensor& key) { return first_other() + others_.of(key); }
   std::shared_ptr<const Callee> callee(Program p, std::size_t entries, std::size_t unread,
                                        const Recorded& r) {
     p.forget_constants();
     const auto made = std::make_shared<Callee>(std::move(p));
+    std::vector<int> given;
     for (std::size_t i = 0; i < carries_.size(); ++i)
-      made->operands.push_back(static_cast<int>(i));
+      given.push_back(static_cast<int>(i));
     for (std::size_t i = 0; i < entries; ++i)
-      made->operands.push_back(static_cast<int>(all_carries() + i));
-    made->operands.resize(made->operands.size() + unread, kNone);
-    for (const Tracer::Capture& c : r.captures)
-      made->operands.push_back(operand_of(c));
-    for (const Tensor& key : r.keys)
-      made->keys.push_back(first_other() + others_.of(key));
+      given.push_back(static_cast<int>(all_carries() + i));
+    given.resize(given.size() + unread, kNone);
+    set_operands(*made, std::move(given), r, [&](const auto& x) { return operand_of(x); });
     return made;
   }
 
@@ -427,7 +396,6 @@ class LoopPoint {
     Program first;   // the part that does not depend on cotangents
     std::vector<Access> kept;
     BackwardStep step;
-    Tensors uses;
   };
 
   GradientProgram make_gradient() {
@@ -442,9 +410,7 @@ class LoopPoint {
       specs.push_back(d_.carries[k]);
     for (const std::size_t k : vo)
       specs.push_back(d_.outputs[k]);
-    Tensors uses = d_.captured;
-    for (const Variable& v : d_.variables)
-      uses.push_back(others_.value_of(v.cell().shared_from_this()));
+    const Tensors& uses = d_.captured.values();
     for (const Tensor& t : uses)
       specs.push_back(t.spec());
     Recorded r = record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(in); });
@@ -463,7 +429,7 @@ class LoopPoint {
     for (const Access& a : ordered)
       back.add_output(a);
     back.forget_constants();
-    const IdVector<ValueId, bool> read = find_read(back);
+    const IdVector<ValueId, bool> read = back.read();
 
     // What each step keeps: its carries that the gradient reads, then computed values.
     std::vector<Access> kept;
@@ -533,12 +499,11 @@ class LoopPoint {
     made->operands = std::move(places);
     for (const Tensor& key : r.keys) {
       made->keys.push_back(static_cast<int>(carries + entries + g.others.size()));
-      g.others.push_back(first_other() + others_.of(key));
+      g.others.push_back(operand_of(key));
     }
     g.backward.step = made;
 
-    return {std::move(g),    std::move(r),    std::move(parts.first),
-            std::move(kept), std::move(step), std::move(uses)};
+    return {std::move(g), std::move(r), std::move(parts.first), std::move(kept), std::move(step)};
   }
   // The number of arguments of a step with its gradient that are not those of a step.
   std::size_t unread(const GradientProgram& m) const { return m.r.arguments - step_.arguments; }
@@ -566,7 +531,6 @@ class LoopPoint {
 
   // Recorders see the operands that vary, and what is captured.
   void record_on_tapes(const Tensors& x, const Tensors& y, GradientProgram& m) {
-    const Tensors& uses = m.uses;
     LoopGradient& g = m.g;
     Tensors inputs, own = carries_;
     append(own, std::span<const Tensor>(entries_));
@@ -574,9 +538,9 @@ class LoopPoint {
       inputs.push_back(carries_[k]);
     for (const std::size_t k : varying(d_.entries))
       inputs.push_back(entries_[k]);
-    append(inputs, std::span<const Tensor>(uses));
-    Tensors outputs(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(carries_.size()));
-    append(outputs, std::span(y).subspan(all_carries(), d_.outputs.size()));
+    append(inputs, std::span<const Tensor>(d_.captured.values()));
+    Tensors results(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(carries_.size()));
+    append(results, std::span(y).subspan(all_carries(), d_.outputs.size()));
 
     Tensors read;   // by the backward loop, if the values of all steps are kept
     if (!runs_again()) {
@@ -593,13 +557,14 @@ class LoopPoint {
     Tensors others;
     for (const int i : g.others)
       others.push_back(x[static_cast<std::size_t>(i)]);
-    const Tensor steps = d_.l.condition ? y.back() : fill_steps();
+    const Tensor steps = d_.l.condition ? y.back() : tensor(d_.l.steps);
     const auto shared = std::make_shared<const LoopGradient>(std::move(g));
-    const auto first_order = [=, again = runs_again(), all = again_operands(x)](
+    const auto first_order = [=, again = runs_again(), all = runs_again() ? x : Tensors()](
                                  const Derivative& d, const Tensors& dy, const LoopGradient& gradient) {
       Tensors in = d.with_sums(dy);
       if (again) return d.in_order(run_loop_gradient(steps, all, in, gradient));
-      const auto cotangents = in.begin() + static_cast<std::ptrdiff_t>(varying(d.carries).size() + d.uses());
+      const auto cotangents =
+          in.begin() + static_cast<std::ptrdiff_t>(varying(d.carries).size() + d.captured.size());
       in.insert(cotangents, read.begin(), read.end());
       append(in, std::span<const Tensor>(others));
       return d.in_order(run_loop(in, gradient.backward));
@@ -644,11 +609,10 @@ class LoopPoint {
       gradient.backward.step = callee_like(*shared->backward.step, std::move(reduced.program));
       return gradients(some, gradient);
     };
-    record_operation_of_used(d_.l.name, outputs, inputs, backward,
-                             [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });
+    record_operation_accepting_none(
+        d_.l.name, results, inputs, backward,
+        [own, d = d_](std::span<const Tensor> given) { return d.tangents(own, given); });
   }
-  Tensor fill_steps() const { return tensor(d_.l.steps); }
-  Tensors again_operands(const Tensors& x) const { return runs_again() ? x : Tensors(); }
 
   Tracer& outer_;
   Derivative d_;

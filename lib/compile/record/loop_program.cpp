@@ -41,7 +41,7 @@ class Steps {
     buffers_ = Arena(2 * second_);
     std::int64_t temporary = 0;
     for (const Spec& spec : l.outputs)
-      bytes_.push_back(spec.nbytes()), temporary += padded_bytes(spec);
+      bytes_.push_back(spec.nbytes());
     const std::int64_t first = l.reverse ? s.of - s.end : s.begin;
     for (std::size_t i = 0; i < l.carries.size(); ++i)
       carries_.push_back(ReadOnly(x[i]->raw()));
@@ -57,7 +57,8 @@ class Steps {
       bind(*l.block, x, block_.emplace(*l.block, l.block_steps));
     if (l.condition) bind(*l.condition, x, condition_.emplace(*l.condition, 1));
     for (std::size_t i = 0; i < l.outputs.size(); ++i)
-      if (!is_written_in_place(i)) temporary_ = Arena(temporary * (block_ ? l.block_steps : 1));
+      if (!is_written_in_place(i)) temporary += padded_bytes(l.outputs[i]);
+    if (temporary) temporary_ = Arena(temporary * (block_ ? l.block_steps : 1));
   }
 
   // Returns the number of steps.
@@ -69,7 +70,7 @@ class Steps {
     for (; k < s_.end && goes_on(); ++k)
       run(step_, k);
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      copy(carries_[i].get(), y_[i].raw(), l_.carries[i].nbytes());
+      copy_bytes(carries_[i].get(), y_[i].raw(), l_.carries[i].nbytes());
     return k - s_.begin;
   }
 
@@ -113,16 +114,11 @@ class Steps {
       for (std::int64_t j = 0; j < part.steps; ++j)
         for (std::size_t i = 0; i < l_.outputs.size(); ++i)
           if (!is_written_in_place(i))
-            copy(results_[l_.carries.size() + static_cast<std::size_t>(j) * l_.outputs.size() + i].get(),
-                 place_of(i, step_at(j)).get(), output_bytes(i));
+            copy_bytes(
+                results_[l_.carries.size() + static_cast<std::size_t>(j) * l_.outputs.size() + i].get(),
+                place_of(i, step_at(j)).get(), output_bytes(i));
   }
 
-  static void copy(const std::byte* from, std::byte* to, std::int64_t bytes) {
-    if (bytes == 8)
-      std::memcpy(to, from, 8);
-    else if (bytes)
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  }
   void bind(const Callee& callee, Operands x, Part& part) const {
     const int carries = static_cast<int>(l_.carries.size()), all = carries + static_cast<int>(l_.entries);
     for (const int i : callee.operands) {
@@ -148,7 +144,7 @@ class Steps {
     return holds[0].get()[0] != std::byte{0};
   }
   std::int64_t output_bytes(std::size_t i) const { return bytes_[l_.carries.size() + i]; }
-  // Large results may be written in whole lines, small ones are copied.
+  // A kernel may write the whole last line of a large result; small ones are copied to their places.
   bool is_written_in_place(std::size_t i) const {
     return output_bytes(i) % 64 == 0 || output_bytes(i) <= kSmallBytes;
   }
@@ -217,11 +213,10 @@ class BackwardPass {
     else if (steps_ > 0)
       run_with_snapshots(first);
     for (std::size_t i = 0; i < cotangents_.size(); ++i) {
-      const auto bytes = static_cast<std::size_t>(y_[i].nbytes());
       if (steps_ == 0 && i + g_.sums >= cotangents_.size())   // a sum without terms begins as -0
-        std::memset(y_[i].raw(), 0, bytes);
-      else if (bytes)
-        std::memcpy(y_[i].raw(), cotangents_[i].raw(), bytes);
+        clear(y_[i]);
+      else
+        copy_bytes(cotangents_[i].raw(), y_[i].raw(), y_[i].nbytes());
     }
   }
 
@@ -309,19 +304,6 @@ constexpr Op kLoopGradient = {
 
 }   // namespace
 
-Spec entry_of(const Spec& stacked) {
-  Spec entry{stacked.dtype, {}};
-  for (int d = 1; d < stacked.shape.ndim(); ++d)
-    entry.shape.push_back(stacked.shape[d]);
-  return entry;
-}
-Spec stacked(const Spec& entry, std::int64_t n) {
-  Spec all{entry.dtype, {n}};
-  for (const std::int64_t d : entry.shape)
-    all.shape.push_back(d);
-  return all;
-}
-
 std::vector<Spec> LoopProgram::results() const {
   std::vector<Spec> all = carries;
   for (const Spec& s : outputs)
@@ -357,6 +339,12 @@ void LoopProgram::add_block() {
 }
 
 namespace {
+// The loop that a node runs; null if it runs none.
+const LoopProgram* loop_of(const Node& node) {
+  const OpNode* n = as<OpNode>(node);
+  return n && n->op == &kLoop ? static_cast<const LoopAttrs*>(n->attrs.view().data)->program.get() : nullptr;
+}
+
 // The loop with those outputs of a step of which wanted(k) is true.
 template <class F> LoopProgram with_outputs(LoopProgram l, const F& wanted) {
   Program p = l.step->plan.program;
@@ -376,25 +364,20 @@ template <class F> LoopProgram with_outputs(LoopProgram l, const F& wanted) {
 }   // namespace
 
 Program without_unread_outputs(Program p) {
-  IdVector<ValueId, bool> read(p.values().size());
-  for (const Node& n : p.nodes())
-    for_each_operand(n, [&](const Access& a) { read[a.of] = true; });
-  for (const Access& a : p.outputs())
-    if (a.reads()) read[a.of] = true;
+  const IdVector<ValueId, bool> read = p.read();
   const auto has_unread = [&](const Node& node) {
-    const OpNode* n = as<OpNode>(node);
-    if (!n || n->op != &kLoop) return false;
-    const LoopProgram& l = *static_cast<const LoopAttrs*>(n->attrs.view().data)->program;
-    return std::any_of(n->out.begin() + static_cast<std::ptrdiff_t>(l.carries.size()),
-                       n->out.begin() + static_cast<std::ptrdiff_t>(l.carries.size() + l.outputs.size()),
-                       [&](ValueId v) { return !read[v]; });
+    const LoopProgram* l = loop_of(node);
+    if (!l) return false;
+    const std::span<const ValueId> out = std::get<OpNode>(node).out;
+    const std::span<const ValueId> outputs = out.subspan(l->carries.size(), l->outputs.size());
+    return std::any_of(outputs.begin(), outputs.end(), [&](ValueId v) { return !read[v]; });
   };
   if (std::none_of(p.nodes().begin(), p.nodes().end(), has_unread)) return p;
   auto [rest, nodes] = std::move(p).take_apart();
   for (Node& node : nodes) {
     if (has_unread(node)) {
+      const LoopProgram& l = *loop_of(node);
       OpNode& n = std::get<OpNode>(node);
-      const LoopProgram& l = *static_cast<const LoopAttrs*>(n.attrs.view().data)->program;
       const std::size_t carries = l.carries.size();
       const auto wanted = [&](std::size_t k) { return read[n.out[carries + k]]; };
       const LoopAttrs attrs{std::make_shared<const LoopProgram>(with_outputs(l, wanted))};

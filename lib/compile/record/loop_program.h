@@ -1,6 +1,7 @@
 // The programs of a recorded loop, and the ops that run them.
 #pragma once
 #include "compile/record/inner.h"
+#include "op/stacked_shapes.h"
 
 namespace tapedeck::compiled {
 
@@ -40,8 +41,5 @@ struct LoopGradient {
 /// Runs it as an op, which no tape records. steps: their number. x: the operands of the loop. dy: the carries
 /// of `backward`, then the cotangents of outputs. Returns the results of `backward`.
 Tensors run_loop_gradient(const Tensor& steps, const Tensors& x, const Tensors& dy, LoopGradient g);
-
-Spec entry_of(const Spec& stacked);
-Spec stacked(const Spec& entry, std::int64_t n);
 
 }   // namespace tapedeck::compiled

@@ -37,14 +37,11 @@ std::uint64_t next_tensor_id() {
   return shape_only(Spec{DType::f32, {}}).id();
 }
 
-void clear(Tensor& t) { std::memset(t.raw(), 0, static_cast<std::size_t>(t.nbytes())); }
 // Makes the outputs of a call zeros of the specs that it infers.
 void clear_all(const Call& c, std::span<Tensor> y) {
   const std::vector<Spec> specs = c.op.infer.many ? c.op.infer.many(c) : std::vector<Spec>{c.op.infer.one(c)};
-  for (std::size_t k = 0; k < y.size(); ++k) {
-    y[k] = allocate(specs[k]);
-    clear(y[k]);
-  }
+  for (std::size_t k = 0; k < y.size(); ++k)
+    y[k] = zeros_of(specs[k]);
 }
 
 // The numbers of a key as a tensor, for the programs of branches and loops.
@@ -175,9 +172,13 @@ std::vector<Access> Tracer::used_by(const Attempt& a) const {
 // Throws an error. finish() throws it again, since a function that has caught it may have continued on
 // another path.
 void Tracer::refuse(std::string text) {
+  note_refused(text);
+  throw TraceError(text);
+}
+
+void Tracer::note_refused(const std::string& text) {
   for (Tracer* t = this; t; t = t->outer_)
     t->refused_ = text;
-  throw TraceError(text);
 }
 
 // A tensor created in the recording is copied. The program would otherwise be a second owner, and tapes,
@@ -305,7 +306,7 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
       require_own_key(random::KeyAccess::source(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data))));
     return kernel(c, y);
   }
-  if ((!presence_ || thread_state.observer != &*presence_))
+  if (!presence_ || thread_state.observer != &*presence_)
     refuse(
         fmt::format("{}: a Profile, NumericsCheck, AnomalyMode or the like, created inside the function, "
                     "would not see its replays; create it outside, around the calls{}",
@@ -329,12 +330,11 @@ void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&,
 
 void Tracer::on_throw(std::string_view thrower) {
   if (blind_ || !refused_.empty()) return;
-  const std::string text = fmt::format(
-      "{}: {} has thrown, and the function has caught the error and continued, which a replay would repeat "
-      "for other numbers; let the error propagate, or check the numbers outside the compiled function{}",
-      name_, thrower, place());
-  for (Tracer* t = this; t; t = t->outer_)
-    t->refused_ = text;
+  note_refused(
+      fmt::format("{}: {} has thrown, and the function has caught the error and continued, which a replay "
+                  "would repeat for other numbers; let the error propagate, or check the numbers outside the "
+                  "compiled function{}",
+                  name_, thrower, place()));
 }
 
 std::vector<Access> Tracer::operands_of(const Call& c) {

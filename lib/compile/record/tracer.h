@@ -135,6 +135,7 @@ class Tracer final : public Trace {
   /// Whether nothing is recorded at present.
   bool is_silent() const { return blind_ || is_given_up(); }
   [[noreturn]] void refuse(std::string text);
+  void note_refused(const std::string& text);
   void change_variables();
   void act_on_variables();
   void require_operand(const Tensor& x);

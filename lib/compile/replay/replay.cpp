@@ -22,16 +22,6 @@ const std::byte*& read_memory_of(Tensor& operand) {
   return const_cast<const std::byte*&>(memory_of(operand));
 }
 
-// Most values of the arena are numbers.
-void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
-  if (bytes == 4)
-    std::memcpy(to, from, 4);
-  else if (bytes == 8)
-    std::memcpy(to, from, 8);
-  else if (bytes > 0)
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
-
 // Copies the accumulator to y, unless it is there already.
 void begin_sum(const Tensor& before, Tensor& y) {
   if (before.address() != y.address()) copy_elements(before, y);

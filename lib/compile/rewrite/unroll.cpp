@@ -3,16 +3,10 @@
 #include "compile/rewrite/unroll.h"
 
 #include "compile/ir/node.h"
+#include "op/stacked_shapes.h"
 
 namespace tapedeck::compiled {
 namespace {
-
-Spec stack_of(const Spec& entry, std::int64_t n) {
-  Spec all{entry.dtype, {n}};
-  for (const std::int64_t d : entry.shape)
-    all.shape.push_back(d);
-  return all;
-}
 
 // The part of x that `a` is, if all of x is the value that `a` reads.
 Access part_of(const Access& x, const Access& a) { return {x.of, x.first + a.first, a.spec}; }
@@ -29,7 +23,7 @@ Program unrolled(const Program& p, std::span<const StepArgument> arguments, std:
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ValueId v = p.arguments()[i];
     const Spec& spec = p[v].spec;
-    same[v] = all.all_of(all.add_argument(arguments[i].is == Is::entry ? stack_of(spec, n) : spec));
+    same[v] = all.all_of(all.add_argument(arguments[i].is == Is::entry ? stacked(spec, n) : spec));
   }
   for (const ValueId v : ids_of(p.values()))
     if (p[v].from == Value::From::constant) same[v] = all.all_of(all.add_constant(p[v].constant));
