@@ -16,7 +16,7 @@ find lib include \( -name '*.h' -o -name '*.cpp' \) -print | LC_ALL=C sort | xar
     allow("gives the values of programs memory, and compares and looks at constants",
           "lib/compile/fuse/memory.cpp lib/compile/fuse/fusible.cpp lib/compile/record/compiled.cpp lib/compile/replay/replay.cpp")
     allow("runs programs on the memory of operands, and gives values zeros while branches and loops are recorded",
-          "lib/compile/record/branch.cpp lib/compile/record/inner.cpp lib/compile/record/loop_program.cpp lib/compile/record/tracer.cpp")
+          "lib/compile/record/branch.cpp lib/compile/record/inner.cpp lib/compile/record/loop_program.cpp lib/compile/record/taped.cpp lib/compile/record/tracer.cpp")
     allow("looks for NaN in what ops give, and changes no value", "lib/debug/anomaly.cpp")
   }
   function complain(why) { printf "doors: %s:%d: %s: %s\n", FILENAME, FNR, why, $0; bad = 1 }

@@ -121,6 +121,13 @@ template <class X> void replace(X& x, Replacements& by) {
   }
 }
 
+/// Replaces the tensors and keys of all arguments.
+template <class... X> void replace_all(std::tuple<X...>& x, const std::vector<Tensor>& tensors,
+                                       const std::vector<random::Key>& keys) {
+  Replacements by = {tensors.begin(), keys.begin()};
+  std::apply([&](X&... each) { (replace(each, by), ...); }, x);
+}
+
 /// The result of a function: its tensors, and the structure from which take_tensors moved them; null for a
 /// single tensor.
 struct Returned {
@@ -128,18 +135,26 @@ struct Returned {
   std::shared_ptr<const void> structure = {};
 };
 
-/// A reference to a function that is called with replacements for its tensors and keys.
+/// A function that is called with replacements for its tensors and keys, and owns what it needs.
+using OwnedFunction = std::function<Returned(const std::vector<Tensor>&, const std::vector<random::Key>&)>;
+
+/// A reference to such a function, and to one that makes an OwnedFunction of it.
 class Eager {
  public:
   using Tensors = const std::vector<Tensor>&;
   using Keys = const std::vector<random::Key>&;
-  template <class F> Eager(const F& f)
-      : f_(&f), run_([](const void* f, Tensors x, Keys k) { return (*static_cast<const F*>(f))(x, k); }) {}
+  template <class F, class O> Eager(const F& f, const O& owned)
+      : f_(&f),
+        owned_(&owned),
+        run_([](const void* f, Tensors x, Keys k) { return (*static_cast<const F*>(f))(x, k); }),
+        own_([](const void* f) -> OwnedFunction { return (*static_cast<const O*>(f))(); }) {}
   Returned operator()(Tensors x, Keys k) const { return run_(f_, x, k); }
+  OwnedFunction owned() const { return own_(owned_); }
 
  private:
-  const void* f_;
+  const void *f_, *owned_;
   Returned (*run_)(const void*, Tensors, Keys);
+  OwnedFunction (*own_)(const void*);
 };
 
 /// The lists of a call, initially empty. The next call of the thread reuses their memory.
@@ -308,26 +323,39 @@ template <class F> class Compiled {
   }
   template <class R, class... X>
   std::shared_ptr<const void> call(const detail::CallLists& lists, const X&... x) const {
-    const auto eager = [&](detail::Eager::Tensors tensors, detail::Eager::Keys keys) -> detail::Returned {
-      std::tuple<X...> own(x...);
-      detail::Replacements by = {tensors.begin(), keys.begin()};
-      return std::apply(
-          [&](X&... mine) -> detail::Returned {
-            (detail::replace(mine, by), ...);
-            if constexpr (std::is_void_v<R>) {
-              shared_->f(std::as_const(mine)...);
-              return {};
-            } else {
-              return detail::returned<R>(shared_->f(std::as_const(mine)...));
-            }
-          },
-          own);
+    const auto eager = [&](detail::Eager::Tensors tensors, detail::Eager::Keys keys) {
+      return shared_->template run<R>(std::tuple<X...>(x...), tensors, keys);
     };
-    return shared_->programs.call(lists->x, eager, lists->y);
+    const auto owned = [&] {   // without the tensors of this call
+      std::tuple<X...> rest(x...);
+      const std::vector<Tensor> none(lists->x.tensors.size());
+      detail::replace_all(rest, none, lists->x.keys);
+      return [shared = shared_, rest = std::move(rest)](detail::Eager::Tensors tensors,
+                                                        detail::Eager::Keys keys) {
+        return shared->template run<R>(rest, tensors, keys);
+      };
+    };
+    return shared_->programs.call(lists->x, {eager, owned}, lists->y);
   }
 
   struct Shared {
     Shared(F function, CompileOptions options) : f(std::move(function)), programs(std::move(options)) {}
+
+    // Calls f with these arguments, whose tensors and keys are replaced.
+    template <class R, class... X>
+    detail::Returned run(std::tuple<X...> x, detail::Eager::Tensors tensors, detail::Eager::Keys keys) {
+      detail::replace_all(x, tensors, keys);
+      return std::apply(
+          [&](const X&... mine) -> detail::Returned {
+            if constexpr (std::is_void_v<R>) {
+              f(mine...);
+              return {};
+            } else {
+              return detail::returned<R>(f(mine...));
+            }
+          },
+          x);
+    }
 
     F f;
     detail::Programs programs;
@@ -341,10 +369,14 @@ template <class F> class Compiled {
 /// that are not arguments, are constants; reading the elements of a computed tensor throws TraceError.
 ///
 /// f may have arguments that are tensors, variables, keys, numbers, and lists and tuples of these, and
-/// returns a tensor or gradient, lists and tuples of these, or nothing. While tapes, accumulators or
-/// observers of the caller are active, f runs uncompiled; but a Profile measures the replays. Objects to
-/// which f refers, such as an optimizer, must live as long as the compiled function. Throws ArgumentError for
-/// an empty function and for options out of range.
+/// returns a tensor or gradient, lists and tuples of these, or nothing. Objects to which f refers, such as an
+/// optimizer, must live as long as the compiled function. Throws ArgumentError for an empty function and for
+/// options out of range.
+///
+/// Tapes and accumulators of the caller see a call as one op, with recorded derivatives, from the third call
+/// for the same signature and the same followed arguments on; the first two run f. If f cannot be recorded
+/// with zeros as arguments, as branches are (control.h), it always runs uncompiled there, and so it does
+/// while other observers of the caller are active; but a Profile measures the replays.
 template <class F> Compiled<F> compile(F f, CompileOptions options = {}) {
   detail::check_function("compile", f);
   return {std::move(f), std::move(options)};

@@ -214,7 +214,7 @@ TEST_CASE("check finds values that were frozen at the recording", "[recorded]") 
   CHECK_THROWS_AS(f(tensor(4.0)), TraceError);
 }
 
-TEST_CASE("under a tape of the caller the function runs uncompiled", "[recorded]") {
+TEST_CASE("a tape of the caller differentiates a compiled function", "[recorded]") {
   const auto f = compile([](const Tensor& x) { return x * x; });
   const Tensor x = tensor(3.0);
   f(x);

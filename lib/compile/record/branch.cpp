@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <map>
 
-#include "compile/record/inner.h"
+#include "compile/record/derivatives.h"
 #include "core/bytes.h"
 #include "core/format.h"
 #include "core/host_view.h"
@@ -21,7 +21,6 @@
 #include "tape/record_operation.h"
 #include "tape/variable.h"
 #include "tapedeck/control.h"
-#include "tapedeck/forward_accumulator.h"
 #include "tapedeck/ops/array.h"
 #include "transforms/zero_gradients.h"
 
@@ -107,33 +106,17 @@ std::vector<Spec> specs_of(std::string_view name, std::span<const Recorded> side
 }
 
 // The functions of one branch point, with what is needed for their derivatives.
-struct Choice {
+struct Choice : Differentiated {
   std::string name;
   std::vector<Function> functions;
   Tensor index;
-  Tensors x;                              // the operands that are arguments of the functions
-  std::vector<std::size_t> wanted = {};   // those of them that recorders follow
-  CapturedSources captured = {};
-  std::vector<bool> trainable = {};   // by defined result: whether it has a cotangent
-  std::vector<Spec> specs = {};       // by defined result
-
-  std::size_t sources() const { return wanted.size() + captured.size(); }
+  Tensors x;                      // the operands that are arguments of the functions
+  std::vector<Spec> specs = {};   // by defined result
 
   // f(x...) and its gradients, as a function of x... and the cotangents of its trainable results.
   Tensors with_gradients(const Function& f, std::span<const Tensor> in) const {
-    GradientTape tape({.watch_accessed_variables = false});
-    std::vector<Source> list;
-    for (const std::size_t i : wanted)
-      list.emplace_back(in[i]);
-    captured.append_to(list);
-    watch(tape, list);
-    Tensors y = f(in.first(x.size())), targets;
-    GradientOptions options{.unconnected = UnconnectedGradients::zero};
-    std::size_t next = x.size(), result = 0;
-    for (const Tensor& t : y)
-      if (t.defined() && trainable[result++])
-        targets.push_back(t), options.output_gradients.push_back(in[next++]);
-    for (Gradient& g : tape.gradient(Targets(targets), Sources(list), options))
+    Tensors y;
+    for (Gradient& g : gradients(f, in, UnconnectedGradients::zero, y))
       y.push_back(std::move(g).dense());
     return y;
   }
@@ -144,22 +127,12 @@ struct Choice {
       return Tensors(all.end() - static_cast<std::ptrdiff_t>(sources()), all.end());
     };
   }
-  // The tangents of the results, as a function of x... and the tangents of the sources in `given`.
+  // The tangents of the trainable results, as a function of x... and the tangents of the sources in `given`.
   Function tangent_of(const Function& f, std::vector<std::size_t> given) const {
     return [*this, f, given = std::move(given)](std::span<const Tensor> in) {
-      std::vector<Source> primals;
-      Tensors tangents;
-      std::size_t next = x.size();
-      for (const std::size_t s : given) {
-        primals.push_back(s < wanted.size() ? Source(in[wanted[s]]) : captured[s - wanted.size()]);
-        tangents.push_back(in[next++]);
-      }
-      const ForwardAccumulator forward(Sources(primals), tangents);
-      Tensors result;
-      for (const Tensor& t : f(in.first(x.size())))
-        if (t.defined() && is_trainable(t.dtype()))
-          result.push_back(forward.jvp(t, UnconnectedGradients::zero).dense());
-      return result;
+      Tensors all = tangents(f, given, in, UnconnectedGradients::zero);
+      std::erase_if(all, [](const Tensor& t) { return !t.defined(); });
+      return all;
     };
   }
 };
@@ -186,10 +159,11 @@ class BranchPoint {
   BranchPoint(Tracer& outer, std::string_view name, const Tensor& index, std::span<const Tensor> operands,
               std::span<const Function> functions, bool assigns)
       : outer_(outer),
-        c_{.name = std::string(name),
-           .functions = {functions.begin(), functions.end()},
-           .index = index,
-           .x = {operands.begin(), operands.end()}} {
+        c_{{.operands = operands.size()},
+           std::string(name),
+           {functions.begin(), functions.end()},
+           index,
+           {operands.begin(), operands.end()}} {
     for (const Tensor& t : c_.x)
       specs_x_.push_back(t.spec());
     for (const Function& f : functions)

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "compile/record/signature.h"
+#include "compile/record/taped.h"
 #include "compile/record/tracer.h"
 #include "compile/replay/workspace.h"
 #include "compile/show/listing.h"
@@ -16,6 +18,7 @@
 #include "core/visit.h"
 #include "debug/event_log.h"
 #include "debug/page.h"
+#include "op/recorder.h"
 #include "tape/variable.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/debug.h"
@@ -23,68 +26,7 @@
 namespace tapedeck::detail {
 namespace {
 
-using compiled::Plan, compiled::Program, compiled::Tracer;
-
-// The index of the first element that equals x[i].
-template <class T, class Same> std::size_t first_of(std::span<const T> x, std::size_t i, const Same& same) {
-  std::size_t k = 0;
-  while (!same(x[k], x[i]))
-    ++k;
-  return k;
-}
-std::size_t first_tensor(std::span<const Tensor> x, std::size_t i) {
-  return first_of(x, i, [](const Tensor& a, const Tensor& b) { return a.id() == b.id(); });
-}
-std::size_t first_key(const Arguments& x, std::size_t i) {
-  return first_of(std::span(x.keys), i, random::KeyAccess::equal);
-}
-// first_tensor for each tensor of a list, in linear time.
-std::vector<std::size_t> first_tensors(std::span<const Tensor> x) {
-  std::unordered_map<std::uint64_t, std::size_t> known;
-  std::vector<std::size_t> firsts;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    firsts.push_back(known.try_emplace(x[i].id(), i).first->second);
-  return firsts;
-}
-
-// The properties of arguments that a program depends on: types, dtypes, shapes, numbers, and which tensors
-// and which keys are identical.
-struct Signature {
-  std::vector<Spec> specs;
-  std::vector<std::size_t> tensors, keys;   // for each, the index of the first one that is identical
-  std::string rest;
-
-  explicit Signature(const Arguments& x) : tensors(first_tensors(x.tensors)), rest(x.rest) {
-    for (const Tensor& t : x.tensors)
-      specs.push_back(t.spec());
-    for (std::size_t i = 0; i < x.keys.size(); ++i)
-      keys.push_back(first_key(x, i));
-  }
-  bool matches(const Arguments& x) const {
-    if (x.tensors.size() != specs.size() || x.keys.size() != keys.size() || x.rest != rest) return false;
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      const Tensor& t = x.tensors[i];
-      if (t.dtype() != specs[i].dtype || t.shape() != specs[i].shape) return false;
-    }
-    if (!are_the_same(x.tensors)) return false;
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      if (first_key(x, i) != keys[i]) return false;
-    return true;
-  }
-  bool are_the_same(std::span<const Tensor> x) const {
-    constexpr std::size_t few = 32;   // up to which comparing is faster than hashing
-    if (x.size() > few) return first_tensors(x) == tensors;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (first_tensor(x, i) != tensors[i]) return false;
-    return true;
-  }
-  std::string text() const {
-    std::string all;
-    for (const Spec& s : specs)
-      all += (all.empty() ? "" : ", ") + to_string(s);
-    return all;
-  }
-};
+using compiled::Plan, compiled::Program, compiled::Signature, compiled::Tracer, compiled::with_fresh_ids;
 
 class RecordedProgram {
  public:
@@ -116,20 +58,9 @@ class RecordedProgram {
   std::vector<ReplayedStep> steps_;
 };
 
-// The arguments as new tensors that share their memory, so that a captured tensor that is also passed as an
-// argument remains distinct from it.
-std::vector<Tensor> with_fresh_ids(std::span<const Tensor> x) {
-  const std::vector<std::size_t> firsts = first_tensors(x);
-  std::vector<Tensor> own;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    own.push_back(firsts[i] < i ? own[firsts[i]] : share(x[i]));
-  return own;
-}
-
-// Whether a tape, accumulator, observer, communicator or outer recording of the caller has to see the ops.
+// Whether an observer, communicator or outer recording of the caller has to see the ops.
 bool must_run_eagerly() {
-  return thread_state.trace || thread_state.innermost || thread_state.communicator ||
-         (thread_state.observer && must_see_ops());
+  return thread_state.trace || thread_state.communicator || (thread_state.observer && must_see_ops());
 }
 
 // Whether two tensors have the same bits, except for the sign and the payload of NaN.
@@ -193,6 +124,7 @@ struct Programs::State {
   mutable std::mutex mutex;
   std::vector<std::shared_ptr<RecordedProgram>> entries;
   std::vector<Signature> makers;   // signatures of calls that created variables
+  compiled::TapedPrograms taped{options};
 
   std::shared_ptr<RecordedProgram> find(const Arguments& x) const {
     const std::lock_guard lock(mutex);
@@ -348,7 +280,16 @@ Programs::Programs(CompileOptions options) : state_(std::make_unique<State>()) {
 Programs::~Programs() = default;
 
 std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
-  const bool eagerly = must_run_eagerly();
+  bool eagerly = must_run_eagerly();
+  std::optional<RecordingScope> unwatched;
+  if (thread_state.innermost && !eagerly) {
+    using Way = compiled::TapedPrograms::Way;
+    std::shared_ptr<const void> structure;
+    const Way way = state_->options.check ? Way::by_itself : state_->taped.call(x, eager, y, structure);
+    if (way == Way::done) return structure;
+    if (way == Way::as_unwatched) unwatched.emplace(nullptr);
+    eagerly = way == Way::by_itself;
+  }
   const std::shared_ptr<RecordedProgram> e = eagerly ? nullptr : state_->find(x);
   if (!e || e->plan.fault) {
     Returned r = e || eagerly || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);

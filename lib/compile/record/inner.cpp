@@ -57,6 +57,12 @@ void CapturedSources::find(std::span<const Recorded> functions,
   values_.insert(values_.end(), values.begin(), values.end());
 }
 
+bool CapturedSources::are_those_of(const CapturedSources& other) const {
+  const auto same = [](const Tensor& a, const Tensor& b) { return a.id() == b.id(); };
+  return std::equal(tensors_.begin(), tensors_.end(), other.tensors_.begin(), other.tensors_.end(), same) &&
+         variables_ == other.variables_;
+}
+
 void watch(GradientTape& tape, std::span<const Source> sources) {
   for (const Source& s : sources)
     s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());

@@ -39,7 +39,7 @@ struct Recorded {
   std::vector<Tracer::Capture> captures;
   Tensors keys;   // that it captures: their numbers
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
-  std::size_t arguments;   // the number of arguments that are not captures
+  std::size_t arguments = 0;   // the number of arguments that are not captures
 };
 
 /// Records f(x…) inside of another recording, for operands of these specs.
@@ -98,6 +98,7 @@ class CapturedSources {
             std::span<const std::shared_ptr<detail::VariableCell>> assigned, Operands& operands);
 
   std::size_t size() const { return tensors_.size() + variables_.size(); }
+  bool are_those_of(const CapturedSources& other) const;
   Source operator[](std::size_t k) const {
     return k < tensors_.size() ? Source(tensors_[k]) : Source(variables_[k - tensors_.size()]);
   }
@@ -107,6 +108,7 @@ class CapturedSources {
   }
   /// The tensors, and the values of the variables when they were found.
   const Tensors& values() const { return values_; }
+  void forget_values() { values_.clear(); }
   /// Throws GradientError if a variable that the functions read has been updated since.
   void require_current(std::string_view name) const { read_.require_current(name); }
 

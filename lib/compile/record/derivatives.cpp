@@ -1,0 +1,47 @@
+#include "compile/record/derivatives.h"
+
+#include "tapedeck/forward_accumulator.h"
+
+namespace tapedeck::compiled {
+
+std::vector<Gradient> Differentiated::gradients(const Function& f, std::span<const Tensor> in,
+                                                UnconnectedGradients mode, Tensors& y) const {
+  GradientTape tape({.watch_accessed_variables = false});
+  std::vector<Source> list;
+  for (const std::size_t i : wanted)
+    list.emplace_back(in[i]);
+  captured.append_to(list);
+  watch(tape, list);
+  const Tensors results = f(in.first(operands));
+  Tensors targets;
+  GradientOptions options{.unconnected = mode};
+  std::size_t next = operands, result = 0;
+  for (const Tensor& t : results)
+    if (t.defined() && trainable[result++])
+      targets.push_back(t), options.output_gradients.push_back(in[next++]);
+  y.insert(y.end(), results.begin(), results.end());
+  return tape.gradient(Targets(targets), Sources(list), options);
+}
+
+Tensors Differentiated::tangents(const Function& f, std::span<const std::size_t> given,
+                                 std::span<const Tensor> in, UnconnectedGradients mode) const {
+  std::vector<Source> primals;
+  Tensors known;
+  std::size_t next = operands;
+  for (const std::size_t s : given) {
+    primals.push_back(s < wanted.size() ? Source(in[wanted[s]]) : captured[s - wanted.size()]);
+    known.push_back(in[next++]);
+  }
+  const ForwardAccumulator forward(Sources(primals), known);
+  Tensors all;
+  std::size_t result = 0;
+  for (const Tensor& t : f(in.first(operands)))
+    if (t.defined()) {
+      Gradient tangent;
+      if (trainable[result++]) tangent = forward.jvp(t, mode);
+      all.push_back(tangent.defined() ? std::move(tangent).dense() : Tensor());
+    }
+  return all;
+}
+
+}   // namespace tapedeck::compiled

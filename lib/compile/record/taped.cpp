@@ -1,0 +1,403 @@
+#include "compile/record/taped.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "compile/record/derivatives.h"
+#include "core/bytes.h"
+#include "core/format.h"
+#include "op/observer.h"
+#include "op/recorder.h"
+#include "tape/record_operation.h"
+#include "tape/tape.h"
+#include "tape/variable.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+using detail::Arguments, detail::Eager, detail::OwnedFunction, detail::Returned;
+
+// Calls f with some of the arguments, of which keys are the same in each call.
+Function with_keys(const OwnedFunction& f, const std::vector<random::Key>& keys) {
+  return [f, keys](std::span<const Tensor> in) { return f({in.begin(), in.end()}, keys).tensors; };
+}
+
+}   // namespace
+
+// The program of a function, and that of its gradients, for arguments and captures of which these are
+// followed.
+struct TapedProgram {
+  /// Where an argument of the backward program comes from, and the index among those.
+  struct Origin {
+    enum class From : std::uint8_t { nothing, argument, cotangent, capture, result } from = From::nothing;
+    std::size_t index = 0;
+  };
+  /// A program of gradients, for some of the cotangents.
+  struct Backward {
+    explicit Backward(Reduced r) : callee(std::move(r.program)), is_zero(std::move(r.is_zero)) {}
+
+    Callee callee;
+    std::vector<bool> is_zero;   // by output; empty: none is
+  };
+
+  TapedProgram(const Arguments& x, std::vector<std::size_t> wanted, const CompileOptions& o)
+      : signature(x),
+        gradients({.name = "gradient of " + o.name, .max_programs = o.max_programs, .captures = o.captures}),
+        tangents({.name = "tangents of " + o.name, .max_programs = o.max_programs, .captures = o.captures}),
+        step{.name = "function " + o.name, .whole = true, .program = this} {
+    d.operands = x.tensors.size();
+    d.wanted = std::move(wanted);
+  }
+  void record(const Arguments& x, const Eager& f, const CompileOptions& o);
+  /// Whether no recorder has to see the calls.
+  bool is_plain() const { return !forward; }
+  std::shared_ptr<const Backward> backward(const std::vector<bool>& missing);
+  std::vector<std::shared_ptr<detail::VariableCell>> cells() const {
+    std::vector<std::shared_ptr<detail::VariableCell>> all;
+    for (const auto& [cell, value] : function.stores)
+      all.push_back(cell);
+    return all;
+  }
+
+  Signature signature;
+  Recorded function = {};                  // what the function captures and assigns, and its results
+  Differentiated d;                        // its captures as they were found
+  std::shared_ptr<const void> structure;   // of the results
+
+  std::vector<Tracer::Capture> captures;   // of the function with its gradients
+  std::vector<std::size_t> keys;           // by key of the programs: the index of the argument
+  std::shared_ptr<const Callee> forward;   // gives results, assigned values, and what the gradients read
+  std::size_t kept = 0;                    // the number of the last
+  std::optional<Program> program;          // of the gradients
+  std::vector<Origin> read;                // by argument of that
+  std::vector<ValueId> cotangents;         // those of its arguments that are
+  std::vector<Gradient> gradients_like;    // the gradients, without their tensors
+  std::vector<bool> has_tensors;           // by tensor of the gradients: whether it is defined
+
+  detail::Programs gradients, tangents;   // of the function, as functions, to be differentiated
+  ReplayedStep step;                      // for observers
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<bool>, std::shared_ptr<const Backward>> backward_;   // by missing cotangents
+};
+
+namespace {
+
+using From = TapedProgram::Origin::From;
+
+// A call of a program that tapes have recorded.
+struct TapedCall {
+  std::shared_ptr<TapedProgram> program;
+  OwnedFunction f;
+  Arguments x;
+  Differentiated d;    // with the captures of this call
+  Tensors read = {};   // by argument of the backward program; undefined if it is a cotangent, or not read
+  Tensors inputs = {};
+
+  Function function() const { return with_keys(f, x.keys); }
+  std::vector<Gradient> backward(std::span<const Tensor> dy) const;
+  Tensors forward(std::span<const Tensor> tangents) const;
+
+ private:
+  std::vector<Gradient> run_backward(std::span<const Tensor> dy, const std::vector<bool>& missing) const;
+  template <class R> R derivative(detail::Programs& programs, const std::vector<bool>& has,
+                                  std::span<const Tensor> given, const OwnedFunction& g) const;
+};
+
+// Calls a derivative, which is a function of the arguments and of some cotangents or tangents.
+template <class R> R TapedCall::derivative(detail::Programs& programs, const std::vector<bool>& has,
+                                           std::span<const Tensor> given, const OwnedFunction& g) const {
+  if (!program->function.stores.empty())
+    throw_error<GradientError>(
+        "{}: it assigns {}, so its gradient is computed once, and not recorded or differentiated; call the "
+        "function without td::compile for that",
+        program->step.name, detail::described(*program->function.stores[0].first));
+  d.captured.require_current(program->step.name);
+  Arguments all = x;
+  all.tensors.insert(all.tensors.end(), given.begin(), given.end());
+  for (const bool b : has)
+    all.add_bytes(b);
+  const auto owned = [&] { return g; };
+  std::vector<Tensor> y;
+  const std::shared_ptr<const void> structure = programs.call(all, Eager(g, owned), y);
+  R result = *static_cast<const R*>(structure.get());
+  detail::put_tensors(result, y);
+  return result;
+}
+
+std::vector<Gradient> TapedCall::backward(std::span<const Tensor> dy) const {
+  std::vector<bool> missing, trainable;
+  Tensors given;
+  for (std::size_t k = 0; k < dy.size(); ++k) {
+    trainable.push_back(d.trainable[k] && dy[k].defined());
+    if (d.trainable[k]) missing.push_back(!dy[k].defined());
+    if (trainable.back()) given.push_back(dy[k]);
+  }
+  const bool is_seen = thread_state.trace || (thread_state.observer && must_see_ops()) ||
+                       std::any_of(given.begin(), given.end(), followed) ||
+                       std::any_of(inputs.begin(), inputs.end(), followed);
+  if (!is_seen) return run_backward(dy, missing);
+  Differentiated some = d;
+  some.trainable = trainable;
+  const OwnedFunction g = [some, f = f](Eager::Tensors in, Eager::Keys keys) {
+    Tensors y;
+    return detail::returned(some.gradients(with_keys(f, keys), in, UnconnectedGradients::none, y));
+  };
+  return derivative<std::vector<Gradient>>(program->gradients, missing, given, g);
+}
+
+Tensors TapedCall::forward(std::span<const Tensor> tangents) const {
+  std::vector<bool> has;
+  std::vector<std::size_t> sources;
+  Tensors given;
+  for (std::size_t s = 0; s < tangents.size(); ++s) {
+    has.push_back(tangents[s].defined());
+    if (has.back()) sources.push_back(s), given.push_back(tangents[s]);
+  }
+  const OwnedFunction g = [d = d, sources, f = f](Eager::Tensors in, Eager::Keys keys) {
+    return detail::returned(d.tangents(with_keys(f, keys), sources, in, UnconnectedGradients::none));
+  };
+  return derivative<Tensors>(program->tangents, has, given, g);
+}
+
+// Runs a program. arguments: null for those that it does not read.
+Tensors replay(const Callee& callee, std::span<const ReadOnly> arguments,
+               const std::vector<std::size_t>& places, std::span<const random::Key> keys) {
+  const std::span<const Access> outputs = callee.plan.program.outputs();
+  Tensors y(outputs.size());
+  std::vector<Writable> to;
+  for (std::size_t k = 0; k < y.size(); ++k)
+    to.push_back(OutputSlot(y[k], nullptr, outputs[k].spec).memory());
+  std::vector<random::Key> own;
+  for (const std::size_t i : places)
+    own.push_back(keys[i]);
+  const BorrowedWorkspace workspace(callee.workspaces);
+  workspace->replay(0, callee.plan).run_at(arguments, own, to);
+  return y;
+}
+
+std::vector<Gradient> TapedCall::run_backward(std::span<const Tensor> dy,
+                                              const std::vector<bool>& missing) const {
+  const std::shared_ptr<const TapedProgram::Backward> back = program->backward(missing);
+  std::vector<const Tensor*> cotangents;
+  for (std::size_t k = 0; k < dy.size(); ++k)
+    if (d.trainable[k]) cotangents.push_back(&dy[k]);
+  std::vector<ReadOnly> arguments;
+  for (std::size_t i = 0; i < program->read.size(); ++i) {
+    const TapedProgram::Origin& o = program->read[i];
+    const Tensor& t = o.from == From::cotangent ? *cotangents[o.index] : read[i];
+    arguments.emplace_back(t.defined() ? t.raw() : nullptr);
+  }
+  Tensors y = replay(back->callee, arguments, program->keys, x.keys), all;
+  std::vector<bool> is_zero;
+  for (std::size_t k = 0, next = 0; k < program->has_tensors.size(); ++k) {
+    const bool has = program->has_tensors[k];
+    is_zero.push_back(has && !back->is_zero.empty() && back->is_zero[next]);
+    all.push_back(has ? std::move(y[next++]) : Tensor());
+  }
+  std::vector<Gradient> dx = program->gradients_like;
+  detail::put_tensors(dx, all);
+  for (std::size_t k = 0, next = 0; k < dx.size(); ++k) {
+    const std::size_t tensors = dx[k].slices() ? 2 : 1;
+    if (is_zero[next]) dx[k] = {};   // no path leads there from the cotangents
+    next += tensors;
+  }
+  return dx;
+}
+
+// Whether one tape is all that records on this thread, and it is differentiated once.
+bool is_differentiated_once() {
+  const auto* tape = dynamic_cast<const Tape*>(thread_state.innermost);
+  return tape && !tape->outer() && !tape->options().persistent;
+}
+
+}   // namespace
+
+// Records the function with zeros for its arguments, and once more with its gradients.
+void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptions& o) {
+  Tracer outer(o.name, {.captures = o.captures == Captures::allow, .actions = false});
+  std::vector<random::Key> own_keys;
+  for (const random::Key& k : x.keys)
+    own_keys.push_back(outer.add_key(k));
+  const Function run = [&](std::span<const Tensor> in) {
+    Tensors own;
+    for (const std::size_t first : signature.tensors)
+      own.push_back(in[first]);
+    Returned r = f(own, own_keys);
+    structure = std::move(r.structure);
+    return std::move(r.tensors);
+  };
+  std::vector<Spec> arguments = signature.specs;
+  function = compiled::record(outer, arguments, run);
+  function.program = {}, function.keys.clear();
+  for (const Access& a : function.results) {
+    d.trainable.push_back(is_trainable(a.spec.dtype));
+    if (d.trainable.back()) arguments.push_back(a.spec);
+  }
+  Operands operands;
+  d.captured.find(std::span(&function, 1), cells(), operands);
+  if (d.sources() == 0 || arguments.size() == d.operands) return;
+
+  Recorded r = compiled::record(outer, arguments, [&](std::span<const Tensor> in) {
+    Tensors y;
+    gradients_like = d.gradients(run, in, UnconnectedGradients::none, y);
+    detail::take_tensors(gradients_like, y);
+    return y;
+  });
+  for (const Tensor& key : r.keys) {
+    const random::Key numbers = key_at(key.raw());
+    const auto at = std::find_if(x.keys.begin(), x.keys.end(),
+                                 [&](const random::Key& k) { return random::KeyAccess::equal(k, numbers); });
+    if (at == x.keys.end()) throw_error<TraceError>("{}: reads a key that is not an argument", o.name);
+    keys.push_back(static_cast<std::size_t>(at - x.keys.begin()));
+  }
+  const std::size_t results = function.results.size(), end = arguments.size();
+  has_tensors.assign(r.defined.begin() + static_cast<std::ptrdiff_t>(function.defined.size()),
+                     r.defined.end());
+  const std::vector<ValueId>& all = r.program.arguments();
+  cotangents.assign(all.begin() + static_cast<std::ptrdiff_t>(d.operands),
+                    all.begin() + static_cast<std::ptrdiff_t>(end));
+  const std::span<const Access> gradient = std::span<const Access>(r.results).subspan(results);
+  Parts parts = cut(r.program, cotangents, gradient);
+  for (std::size_t k = 0; k < results; ++k)
+    parts.first.add_output(r.results[k]);
+  for (const auto& cell : cells())
+    parts.first.add_output(std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) {
+                             return s.first == cell;
+                           })->second);
+  for (const ValueId v : parts.kept)
+    parts.first.add_output(parts.first.all_of(v));
+  kept = parts.kept.size();
+  for (const Access& a : gradient)
+    parts.second.add_output(a);
+
+  const IdVector<ValueId, bool> is_read = parts.second.read();
+  for (std::size_t i = 0; i < parts.second.arguments().size(); ++i) {
+    if (!is_read[parts.second.arguments()[i]])
+      read.push_back({});
+    else if (i < d.operands)
+      read.push_back({From::argument, i});
+    else if (i < end)
+      read.push_back({From::cotangent, i - d.operands});
+    else if (i < all.size())
+      read.push_back({From::capture, i - end});
+    else
+      read.push_back({From::result, i - all.size()});
+  }
+  parts.first.forget_constants(), parts.second.forget_constants();
+  captures = std::move(r.captures);
+  d.captured.forget_values();
+  program = std::move(parts.second);
+  forward = std::make_shared<const Callee>(std::move(parts.first));
+  backward({});
+}
+
+std::shared_ptr<const TapedProgram::Backward> TapedProgram::backward(const std::vector<bool>& missing) {
+  const bool is_whole = std::find(missing.begin(), missing.end(), true) == missing.end();
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const Backward>& made = backward_[is_whole ? std::vector<bool>() : missing];
+  if (!made) {
+    Reduced reduced = is_whole ? Reduced{*program, {}} : without_cotangents(*program, cotangents, missing);
+    made = std::make_shared<const Backward>(std::move(reduced));
+  }
+  return made;
+}
+
+namespace {
+
+// Calls the program: sets y to the results, and records the call on the thread's recorders.
+void run(const std::shared_ptr<TapedProgram>& p, const Arguments& x, CapturedSources captured,
+         Operands& operands, OwnedFunction f, std::vector<Tensor>& y) {
+  Tensors captures;
+  for (const Tracer::Capture& c : p->captures)
+    captures.push_back(c.cell ? operands.value_of(c.cell) : c.tensor);
+  std::vector<ReadOnly> arguments;
+  for (const Tensor& t : x.tensors)
+    arguments.emplace_back(t.raw());
+  arguments.resize(arguments.size() + p->cotangents.size());
+  for (const Tensor& t : captures)
+    arguments.emplace_back(t.raw());
+  Tensors all;
+  observe_step(p->step, [&] { all = replay(*p->forward, arguments, p->keys, x.keys); });
+
+  const std::size_t results = p->function.results.size();
+  const auto call = std::make_shared<TapedCall>(TapedCall{p, std::move(f), x, p->d});
+  call->d.captured = std::move(captured);
+  for (const TapedProgram::Origin& o : p->read)
+    call->read.push_back(o.from == From::argument  ? x.tensors[o.index]
+                         : o.from == From::capture ? captures[o.index]
+                         : o.from == From::result  ? all[all.size() - p->kept + o.index]
+                                                   : Tensor());
+  for (const std::size_t i : p->d.wanted)
+    call->inputs.push_back(x.tensors[i]);
+  const Tensors& values = call->d.captured.values();
+  call->inputs.insert(call->inputs.end(), values.begin(), values.end());
+  const std::span<Tensor> given(all.data(), results);
+  record_operation_accepting_none(
+      p->step.name, given, call->inputs, [call](std::span<const Tensor> dy) { return call->backward(dy); },
+      [call](std::span<const Tensor> tangents) { return call->forward(tangents); });
+  for (std::size_t k = 0; k < p->function.stores.size(); ++k)
+    Variable(p->function.stores[k].first).assign(all[results + k]);
+  y.clear();
+  for (std::size_t k = 0, next = 0; k < p->function.defined.size(); ++k)
+    y.push_back(p->function.defined[k] ? std::move(all[next++]) : Tensor());
+}
+
+}   // namespace
+
+TapedPrograms::~TapedPrograms() = default;
+
+TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::vector<Tensor>& y,
+                                       std::shared_ptr<const void>& structure) {
+  std::vector<std::size_t> wanted;
+  const std::vector<std::size_t> firsts = first_tensors(x.tensors);
+  for (std::size_t i = 0; i < firsts.size(); ++i)
+    if (firsts[i] == i && followed(x.tensors[i])) wanted.push_back(i);
+  std::vector<std::shared_ptr<TapedProgram>> programs;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::find_if(patterns_.begin(), patterns_.end(),
+                                    [&](const Pattern& p) { return p.matches(x, wanted); });
+    if (known == patterns_.end()) {
+      if (!is_full()) patterns_.push_back({Signature(x), std::move(wanted)});
+      return Way::by_itself;
+    }
+    if (known->refused) return Way::by_itself;
+    for (const auto& p : programs_)
+      if (p->d.wanted == wanted && p->signature.matches(x)) programs.push_back(p);
+  }
+  for (const auto& p : programs) {
+    CapturedSources captured;
+    Operands operands;
+    captured.find(std::span(&p->function, 1), p->cells(), operands);
+    if (!captured.are_those_of(p->d.captured)) continue;
+    if (p->is_plain()) return Way::as_unwatched;
+    if (!p->function.stores.empty() && !is_differentiated_once()) return Way::by_itself;
+    run(p, x, std::move(captured), operands, f.owned(), y);
+    structure = p->structure;
+    return Way::done;
+  }
+  std::shared_ptr<TapedProgram> made;
+  try {
+    made = std::make_shared<TapedProgram>(x, wanted, options_);
+    made->record(x, f, options_);
+  } catch (const std::bad_alloc&) {
+    return Way::by_itself;
+  } catch (const InternalError&) {
+    if (std::getenv("TAPEDECK_FAULTS_THROW")) throw;
+    made = nullptr;
+  } catch (const std::exception&) {
+    made = nullptr;   // the function says itself what is wrong with a call
+  }
+  const std::lock_guard lock(mutex_);
+  if (made && programs_.size() < static_cast<std::size_t>(options_.max_programs))
+    programs_.push_back(std::move(made));
+  else
+    for (Pattern& p : patterns_)
+      p.refused |= p.matches(x, wanted);
+  return Way::by_itself;
+}
+
+}   // namespace tapedeck::compiled
