@@ -128,6 +128,9 @@ template <class... X> void replace_all(std::tuple<X...>& x, const std::vector<Te
   std::apply([&](X&... each) { (replace(each, by), ...); }, x);
 }
 
+/// n undefined tensors.
+TAPEDECK_EXPORT std::vector<Tensor> undefined(std::size_t n);
+
 /// The result of a function: its tensors, and the structure from which take_tensors moved them; null for a
 /// single tensor.
 struct Returned {
@@ -328,8 +331,7 @@ template <class F> class Compiled {
     };
     const auto owned = [&] {   // without the tensors of this call
       std::tuple<X...> rest(x...);
-      const std::vector<Tensor> none(lists->x.tensors.size());
-      detail::replace_all(rest, none, lists->x.keys);
+      detail::replace_all(rest, detail::undefined(lists->x.tensors.size()), lists->x.keys);
       return [shared = shared_, rest = std::move(rest)](detail::Eager::Tensors tensors,
                                                         detail::Eager::Keys keys) {
         return shared->template run<R>(rest, tensors, keys);

@@ -261,6 +261,8 @@ void Programs::State::check_replay(RecordedProgram& e, const Arguments& x, const
           options.name, detail::described(*cells[i]));
 }
 
+std::vector<Tensor> undefined(std::size_t n) { return std::vector<Tensor>(n); }
+
 CallLists::CallLists() : lists_(spare_lists ? std::exchange(spare_lists, nullptr) : make_lists()) {}
 CallLists::~CallLists() {
   if (spare_lists || !lists_are_kept) {

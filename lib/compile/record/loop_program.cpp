@@ -16,7 +16,7 @@
 namespace tapedeck::compiled {
 namespace {
 
-using Operands = std::span<const Tensor* const>;
+using TensorPointers = std::span<const Tensor* const>;
 
 // Some of the steps of a loop.
 struct Stretch {
@@ -34,7 +34,7 @@ struct Stack {
 
 class Steps {
  public:
-  Steps(const LoopProgram& l, const Stretch& s, Operands x, std::span<Tensor> y)
+  Steps(const LoopProgram& l, const Stretch& s, TensorPointers x, std::span<Tensor> y)
       : l_(l), s_(s), y_(y), step_(*l.step, 1) {
     for (const Spec& spec : l.carries)
       bytes_.push_back(spec.nbytes()), offsets_.push_back(second_), second_ += padded_bytes(spec);
@@ -119,7 +119,7 @@ class Steps {
                 place_of(i, step_at(j)).get(), output_bytes(i));
   }
 
-  void bind(const Callee& callee, Operands x, Part& part) const {
+  void bind(const Callee& callee, TensorPointers x, Part& part) const {
     const int carries = static_cast<int>(l_.carries.size()), all = carries + static_cast<int>(l_.entries);
     for (const int i : callee.operands) {
       if (i != kNone && i < all)
@@ -198,7 +198,8 @@ constexpr Op kLoop = {
 // The backward pass of a loop that runs its steps again.
 class BackwardPass {
  public:
-  BackwardPass(const LoopGradient& g, std::int64_t steps, Operands x, Operands dy, std::span<Tensor> y)
+  BackwardPass(const LoopGradient& g, std::int64_t steps, TensorPointers x, TensorPointers dy,
+               std::span<Tensor> y)
       : g_(g), steps_(steps), x_(x), dy_(dy), y_(y) {
     for (std::size_t i = 0; i < g.backward.carries.size(); ++i)
       cotangents_.push_back(*dy[i]);
@@ -277,7 +278,7 @@ class BackwardPass {
 
   const LoopGradient& g_;
   const std::int64_t steps_;
-  const Operands x_, dy_;
+  const TensorPointers x_, dy_;
   const std::span<Tensor> y_;
   Tensors cotangents_;
 };
@@ -291,7 +292,7 @@ constexpr Op kLoopGradient = {
                   const Untraced untraced;
                   const LoopGradient& g = *c.attrs<GradientAttrs>().gradient;
                   const std::vector<const Tensor*> all = pointers(c.x);
-                  const Operands in(all);
+                  const TensorPointers in(all);
                   const std::size_t given = g.backward.carries.size() + g.backward.entries -
                                             g.forward.outputs.size() - g.entries.size();
                   BackwardPass(g, *elements<std::int64_t>(c.x[0]), in.subspan(1, in.size() - 1 - given),
