@@ -414,6 +414,14 @@ class BranchPoint {
 
 }   // namespace
 
+std::vector<InnerProgram> programs_of_branch(const OpNode& n) {
+  std::vector<InnerProgram> all;
+  if (n.op == &kBranch)
+    for (const Side& side : *static_cast<const BranchAttrs*>(n.attrs.view().data)->sides)
+      all.push_back({fmt::format("branch {}", all.size()), side.callee->plan});
+  return all;
+}
+
 std::vector<Tensor> Tracer::branch(std::string_view name, const Tensor& index,
                                    std::span<const Tensor> operands, std::span<const Branch> branches,
                                    bool assigns) {

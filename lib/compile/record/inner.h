@@ -132,6 +132,15 @@ struct Reduced {
 Reduced without_cotangents(const Program& p, std::span<const ValueId> cotangents,
                            const std::vector<bool>& missing);
 
+/// A program that a node calls, for listings.
+struct InnerProgram {
+  std::string what;   // "branch 0", "step, 100 times"
+  const Plan& plan;
+};
+/// The programs of a branch, or of a loop or its gradient; none for other nodes.
+std::vector<InnerProgram> programs_of_branch(const OpNode& n);
+std::vector<InnerProgram> programs_of_loop(const OpNode& n);
+
 /// The key with these numbers.
 inline random::Key key_at(const std::byte* numbers) {
   std::uint64_t n[2];

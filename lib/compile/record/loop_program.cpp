@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "compile/rewrite/unroll.h"
 #include "core/bytes.h"
+#include "core/format.h"
 #include "core/storage.h"
+#include "debug/text.h"
 #include "op/recorder.h"
 #include "transforms/snapshots.h"
 
@@ -363,6 +366,42 @@ template <class F> LoopProgram with_outputs(LoopProgram l, const F& wanted) {
   return l;
 }
 }   // namespace
+
+std::vector<InnerProgram> programs_of_loop(const OpNode& n) {
+  std::vector<InnerProgram> all;
+  const auto bytes = [](std::span<const Spec> specs) {
+    std::int64_t sum = 0;
+    for (const Spec& s : specs)
+      sum += s.nbytes();
+    return with_unit(sum);
+  };
+  const auto add = [&](const LoopProgram& l, std::string_view name, const std::string& times) {
+    if (l.condition) all.push_back({"condition", l.condition->plan});
+    all.push_back({fmt::format("{}, {}{}{}", name, times,
+                               l.outputs.empty() ? "" : fmt::format(", {} of outputs each", bytes(l.outputs)),
+                               l.block ? fmt::format(", in blocks of {}", l.block_steps) : ""),
+                   l.step->plan});
+  };
+  constexpr auto unknown = std::numeric_limits<std::int64_t>::max();   // a while_loop without a maximum
+  if (n.op == &kLoop) {
+    const LoopProgram& l = *static_cast<const LoopAttrs*>(n.attrs.view().data)->program;
+    add(l, "step",
+        l.steps == unknown ? "while the condition holds"
+                           : fmt::format("{}{} times", l.condition ? "at most " : "", l.steps));
+  } else if (n.op == &kLoopGradient) {
+    const LoopGradient& g = *static_cast<const GradientAttrs*>(n.attrs.view().data)->gradient;
+    const std::int64_t steps = g.forward.steps;
+    if (g.snapshots)
+      add(g.step, "step",
+          fmt::format("with {} snapshots of {}{}", g.snapshots, bytes(g.step.carries),
+                      steps == unknown ? ""
+                                       : fmt::format(", {} times for {} steps",
+                                                     steps > 0 ? least_runs(steps, g.snapshots) : 0, steps)));
+    add(g.forward, "step", "again for its gradient");
+    add(g.backward, "gradient of a step", "once for each");
+  }
+  return all;
+}
 
 Program without_unread_outputs(Program p) {
   const IdVector<ValueId, bool> read = p.read();

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
+#include "compile/record/inner.h"
 #include "core/format.h"
 #include "debug/text.h"
 #include "tape/variable.h"
@@ -49,7 +51,7 @@ class PlanTable {
         add(plan.program[n], step.fused ? fmt::format("group {}", group) : "");
     }
   }
-  std::string text() const { return text_table(lines_); }
+  std::string text() const { return text_table(lines_) + inner_; }
 
  private:
   void name(ValueId v, std::string text) { names_.try_emplace(v, std::move(text)); }
@@ -77,12 +79,23 @@ class PlanTable {
     for (const std::string_view m : memory)
       line[4] += fmt::format("{}{}", line[4].empty() ? "" : ", ", m);
     lines_.push_back(std::move(line));
+    if (const OpNode* n = as<OpNode>(node)) add_inner(*n, number);
+  }
+  void add_inner(const OpNode& n, std::size_t number) {
+    for (const auto& programs : {programs_of_branch(n), programs_of_loop(n)})
+      for (const InnerProgram& p : programs) {
+        inner_ += fmt::format("node {}: {}\n", number, p.what);
+        std::istringstream table(table_of(p.plan));
+        for (std::string line; std::getline(table, line);)
+          inner_ += "  " + line + "\n";
+      }
   }
 
   static constexpr std::size_t kOperands = 6;   // the most operands that a line shows
   const Plan& plan_;
   std::vector<TextLine> lines_;
   std::map<ValueId, std::string> names_;
+  std::string inner_;   // the tables of the programs of branches and loops
 };
 
 std::string names_of(const Plan& plan, const Step& step) {
