@@ -115,6 +115,8 @@ class Trace {
   /// carries, then the outputs of all steps along new first axes. There are neither entries nor outputs if
   /// there is a condition.
   virtual std::vector<Tensor> loop(const Loop& l, std::span<const Tensor> operands) = 0;
+  /// A tape or an accumulator, as `what` says, with this serial number is used in this way; may throw.
+  virtual void on_recorder(std::uint64_t serial, std::string_view what, std::string_view use) = 0;
 };
 
 /// This thread's recording, if it records ops at present; else null.

@@ -59,6 +59,8 @@ void Recorder::tensor_ended(const detail::Block& b) noexcept {
     all.queue_on_other_threads(b, t);
 }
 
+std::uint64_t Recorder::next_serial() { return registry().serials.load(std::memory_order_relaxed); }
+
 Recorder::Recorder()
     : serial_(registry().serials.fetch_add(1, std::memory_order_relaxed)), thread_(&thread_state) {
   RecorderRegistry& r = registry();

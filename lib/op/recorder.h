@@ -59,6 +59,8 @@ class Recorder {
   bool entered() const { return entered_; }
   bool on_this_thread() const { return thread_ == &thread_state; }
   Recorder* outer() const { return outer_; }
+  std::uint64_t serial() const { return serial_; }
+  static std::uint64_t next_serial();   // the least one of recorders that are created later
 
   /// The slot of a tensor in this recorder, or -1.
   std::int32_t slot_of(const Tensor& x) const {

@@ -283,20 +283,24 @@ ForwardAccumulator::ForwardAccumulator(const Sources& primals, std::span<const T
 ForwardAccumulator::~ForwardAccumulator() = default;
 
 void ForwardAccumulator::watch(const Source& primal, const Tensor& tangent) {
+  require_inside(*forward_, "accumulator", "watch");
   forward_->watch(tensor_of(primal), tangent);
 }
 
 void ForwardAccumulator::stop() {
+  require_inside(*forward_, "accumulator", "stop");
   if (!forward_->entered()) throw GradientError("stop: this accumulator is not recording");
   forward_->leave();
 }
 void ForwardAccumulator::start() {
+  require_inside(*forward_, "accumulator", "start");
   if (forward_->entered()) throw GradientError("start: this accumulator is recording already");
   forward_->enter();
 }
 bool ForwardAccumulator::recording() const { return forward_->entered(); }
 
 Gradient ForwardAccumulator::jvp_of(const Source& source, UnconnectedGradients unconnected) const {
+  require_inside(*forward_, "accumulator", "jvp");
   const Tensor& x = tensor_of(source);
   if (!x.defined()) throw ArgumentError("jvp: the tensor is undefined");
   check_mode("jvp", unconnected);

@@ -41,6 +41,7 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
 bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }
 
 void watch_checked(Tape& tape, const Tensor& x) {
+  require_inside(tape, "tape", "watch");
   if (!x.defined()) throw_error<ArgumentError>("watch: the tensor is undefined");
   if (!is_trainable(x.dtype()))
     return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
@@ -112,6 +113,7 @@ std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
 void require_usable(const Tape& tape, std::string_view name) {
   if (!tape.on_this_thread())
     throw_error<GradientError>("{}: this tape belongs to another thread; make one on this thread", name);
+  require_inside(tape, "tape", name);
   if (tape.used)
     throw_error<GradientError>("{}: this tape was already used; make it persistent to call gradient twice",
                                name);
@@ -152,15 +154,18 @@ GradientTape::~GradientTape() = default;
 void GradientTape::watch(const Tensor& x) { watch_checked(*tape_, x); }
 void GradientTape::watch(const Variable& v) {
   if (!is_trainable(v.dtype())) return watch_checked(*tape_, v.cell().handle);
+  require_inside(*tape_, "tape", "watch");
   if (!thread_paused()) tape_->watch(v);
 }
 
 void GradientTape::stop() {
+  require_inside(*tape_, "tape", "stop");
   if (!tape_->entered()) throw GradientError("stop: this tape is not recording");
   tape_->leave();
 }
 
 void GradientTape::start() {
+  require_inside(*tape_, "tape", "start");
   if (tape_->entered()) throw GradientError("start: this tape is recording already");
   if (tape_->used)
     throw GradientError(
@@ -169,6 +174,7 @@ void GradientTape::start() {
 }
 
 void GradientTape::reset() {
+  require_inside(*tape_, "tape", "reset");
   if (!tape_->entered()) throw GradientError("reset: this tape is not recording");
   tape_->reset();
 }
@@ -211,6 +217,7 @@ std::vector<RecordedOp> GradientTape::recorded() const {
 
 StopRecording::StopRecording() : scope_(new RecordingScope(nullptr)) {}
 StopRecording::StopRecording(GradientTape& tape) : tape_(tape.tape_.get()) {
+  require_inside(*tape_, "tape", "StopRecording");
   if (!tape_->entered()) throw GradientError("stop recording: this tape is not recording");
   ++tape_->paused;
 }

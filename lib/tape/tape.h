@@ -1,6 +1,7 @@
 // Tape: a flat list of ops that were executed. Each tensor that it tracks has a slot, so a backward pass
 // needs no ids.
 #pragma once
+#include "core/trace.h"
 #include "op/recorder.h"
 #include "tape/entry_pool.h"
 #include "tape/tape_entry.h"
@@ -28,6 +29,13 @@ inline const Tensor& tensor_of(const Source& s) {
 }
 /// Throws ArgumentError unless mode is an enumerator. The message begins with `what`.
 void check_mode(std::string_view what, UnconnectedGradients mode);
+
+/// For a use of a recorder by the user, of this name; what: "tape" or "accumulator". Throws TraceError if the
+/// function of a branch or a loop is recorded and the recorder, created outside of it, does not see its ops.
+inline void require_inside(const Recorder& r, std::string_view what, std::string_view use) {
+  if (thread_state.trace && r.on_this_thread()) [[unlikely]]
+    thread_state.trace->on_recorder(r.serial(), what, use);
+}
 
 class Tape final : public Recorder {
  public:

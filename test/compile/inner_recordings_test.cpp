@@ -161,4 +161,160 @@ TEST_CASE("a computed index or condition is not used after the recording", "[rec
       TraceError);
 }
 
+// f throws a TraceError of this text when it is recorded, also if it catches it.
+template <class F> void check_refused(const std::string& text, const F& f) {
+  CAPTURE(text);
+  CHECK_THAT(message_of<TraceError>([&] { compile(f)(tensor(2.0)); }), Catch::Contains(text));
+  const auto caught = compile([f](const Tensor& x) {
+    try {
+      return f(x);
+    } catch (const TraceError&) {
+      return x;
+    }
+  });
+  CHECK_THAT(message_of<TraceError>([&] { caught(tensor(2.0)); }), Catch::Contains(text));
+}
+
+TEST_CASE("a tape from outside must not be used in a branch or a step",
+          "[recorded][branches][loops][errors]") {
+  // use(tape, y, x) is called in a branch, and in a step.
+  const auto check = [](const std::string& name, const auto& use, TapeOptions options = {}) {
+    const std::string text = name + " of a tape from outside of a branch or a loop is called inside of it";
+    const auto inside = [use](const auto& tape) {
+      return [use, tape](const Tensor& t) {
+        const Tensor y = t * t;
+        use(*tape, y, t);
+        return y;
+      };
+    };
+    const auto made = [options](const Tensor& x) {
+      const auto tape = std::make_shared<GradientTape>(options);
+      tape->watch(x);
+      return tape;
+    };
+    check_refused(text, [=](const Tensor& x) {
+      return cond(
+          x > 0, {x}, [](const Tensor& t) { return t; }, inside(made(x)));
+    });
+    check_refused(text, [=](const Tensor& x) {
+      return while_loop([](const Tensor& t) { return t < 100; }, inside(made(x)), {x});
+    });
+    check_refused(text, [=](const Tensor& x) {   // a tape of the branch in a step of a loop in it
+      return cond(
+          x > 0, {x},
+          [=](const Tensor& u) {
+            return fori_loop(0, 3, [f = inside(made(u))](const Tensor&, const Tensor& t) { return f(t); },
+                             {u});
+          },
+          [](const Tensor& u) { return u; });
+    });
+  };
+  check("watch", [](GradientTape& tape, const Tensor&, const Tensor& x) { tape.watch(x); });
+  const Variable v(tensor(1.0));
+  check("watch", [v](GradientTape& tape, const Tensor&, const Tensor&) { tape.watch(v); });
+  check("gradient", [](GradientTape& tape, const Tensor& y, const Tensor& x) { (void)tape.gradient(y, x); });
+  check("gradient", [](GradientTape& tape, const Tensor& y, const Tensor& x) { (void)tape.jacobian(y, x); });
+  check("depends", [](GradientTape& tape, const Tensor& y, const Tensor& x) { (void)tape.depends(y, x); });
+  check("stop", [](GradientTape& tape, const Tensor&, const Tensor&) { tape.stop(); });
+  check("start", [](GradientTape& tape, const Tensor&, const Tensor&) { tape.start(); });
+  check("reset", [](GradientTape& tape, const Tensor&, const Tensor&) { tape.reset(); });
+  check("StopRecording",
+        [](GradientTape& tape, const Tensor&, const Tensor&) { const StopRecording stop(tape); });
+  check("gradient", [](GradientTape&, const Tensor& y, const Tensor& x) { (void)gradients(y, x); },
+        {.persistent = true});
+  const auto around = std::make_shared<GradientTape>();   // around the compiled function
+  around->stop();
+  check_refused("start of a tape from outside", [around](const Tensor& x) {
+    return cond(
+        x > 0, {x},
+        [around](const Tensor& t) {
+          around->start();
+          return t;
+        },
+        [](const Tensor& t) { return t; });
+  });
+}
+
+TEST_CASE("an accumulator from outside must not be used in a branch", "[recorded][branches][errors]") {
+  const auto check = [](const std::string& name, const auto& use) {
+    check_refused(name + " of an accumulator from outside of a branch or a loop", [use](const Tensor& x) {
+      const auto forward = std::make_shared<ForwardAccumulator>(x, tensor(1.0));
+      return cond(
+          x > 0, {x},
+          [use, forward](const Tensor& t) {
+            const Tensor y = t * t;
+            use(*forward, y);
+            return y;
+          },
+          [](const Tensor& t) { return t; });
+    });
+  };
+  check("jvp", [](ForwardAccumulator& forward, const Tensor& y) { (void)forward.jvp(y); });
+  check("watch", [](ForwardAccumulator& forward, const Tensor& y) { forward.watch(y, y); });
+  check("stop", [](ForwardAccumulator& forward, const Tensor&) { forward.stop(); });
+  check("start", [](ForwardAccumulator& forward, const Tensor&) { forward.start(); });
+}
+
+TEST_CASE("tapes of the function of a branch are used in it", "[recorded][branches][loops]") {
+  const auto f = [](const Tensor& x) {
+    const auto cubes = [](const Tensor& t) {
+      GradientTape tape({.persistent = true});
+      tape.watch(t);
+      const Tensor y = t * t * t;
+      const Tensor dy = tape.gradient(y, t).dense();
+      tape.reset();
+      tape.watch(t);
+      const Tensor inner = cond(
+          t > 1, {t},
+          [](const Tensor& u) {
+            GradientTape own;
+            own.watch(u);
+            const ForwardAccumulator forward(u, tensor(1.0));
+            const Tensor z = u * u;
+            return own.gradient(z, u).dense() + forward.jvp(z).dense();
+          },
+          [](const Tensor& u) { return u; });
+      tape.stop();
+      const Tensor unseen = t * 7;
+      tape.start();
+      return dy + tape.gradient(inner + unseen, t).dense();
+    };
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = cond(x > 0, {x}, cubes, [](const Tensor& t) { return t; });
+    const Tensor z = fori_loop(0, 3, [=](const Tensor&, const Tensor& t) { return cubes(t) * 0.25; }, {y});
+    return std::pair(z, tape.gradient(z, x).dense());
+  };
+  const auto recorded = compile(f);
+  for (const double x : {0.5, 1.5, -1.0, 2.0}) {
+    CHECK(same_bits(recorded(tensor(x)).first, f(tensor(x)).first));
+    CHECK(same_bits(recorded(tensor(x)).second, f(tensor(x)).second));
+  }
+}
+
+TEST_CASE("what a branch or a step computes while recording is stopped has no gradient",
+          "[recorded][branches][loops]") {
+  const auto f = [](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const ForwardAccumulator forward(x, tensor(1.0));
+    const auto stopped = [x](const Tensor& t) {
+      Tensor factor;
+      {
+        const StopRecording stop;
+        factor = t * t * x;
+      }
+      return factor * t;
+    };
+    const Tensor y = cond(x > 0, {x}, stopped, [](const Tensor& t) { return t; });
+    const Tensor z = fori_loop(0, 2, [=](const Tensor&, const Tensor& t) { return stopped(t) * 0.5; }, {y});
+    const Tensor tangent = forward.jvp(z).dense();
+    return Tensors{z, tangent, tape.gradient(z, x).dense()};
+  };
+  const auto recorded = compile(f);
+  for (const double x : {0.5, 1.5, -1.0, 2.0})
+    for (std::size_t k = 0; k < 3; ++k)
+      CHECK(same_bits(recorded(tensor(x))[k], f(tensor(x))[k]));
+}
+
 }   // namespace inner_recordings_test

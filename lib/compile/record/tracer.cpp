@@ -80,7 +80,7 @@ Tracer::Tracer(std::string name, Allowed allowed)
 }
 Tracer::Tracer(Tracer& outer, const Recorder* around)
     : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
-  outer_ = &outer, around_ = around;
+  outer_ = &outer, around_ = around, first_recorder_ = Recorder::next_serial();
 }
 Tracer::~Tracer() { end(); }
 
@@ -664,6 +664,15 @@ void Tracer::on_key_read(std::uint64_t source) {
       fmt::format("{}: a number of a key that is an argument is read, where a replay would see the key of "
                   "the recording; use key.split(i) to derive keys from it{}",
                   name_, place()));
+}
+
+void Tracer::on_recorder(std::uint64_t serial, std::string_view what, std::string_view use) {
+  if (serial >= first_recorder_) return;
+  refuse(
+      fmt::format("{}: {} of {} {} from outside of a branch or a loop is called inside of it, where that {} "
+                  "sees nothing; create one in the function of the branch or the step, or call {} outside, "
+                  "before or after the whole branch or loop{}",
+                  name_, use, what == "tape" ? "a" : "an", what, what, use, place()));
 }
 
 void Tracer::on_variable(detail::VariableCell& cell) {

@@ -86,6 +86,7 @@ class Tracer final : public Trace {
   random::Key on_split(const random::Key& key, const Tensor& i) override;
   bool has_values() const override { return !outer_; }
   void on_key_read(std::uint64_t source) override;
+  void on_recorder(std::uint64_t serial, std::string_view what, std::string_view use) override;
 
  private:
   /// Variables with a new value that no node stores yet, in the order of their assignment.
@@ -160,6 +161,7 @@ class Tracer final : public Trace {
   std::optional<Observer> presence_;   // so that dispatch notices the trace
   Tracer* outer_ = nullptr;            // of an inner recording
   const Recorder* around_ = nullptr;
+  std::uint64_t first_recorder_ = 0;   // of an inner recording: the first serial number of its recorders
   std::vector<Capture> captures_;
   std::vector<Tensor> captured_keys_;
   /// Of an inner recording: the variables that were assigned, in order, and their values before.
