@@ -1,5 +1,7 @@
-// What a branch or a step must not take from the recording: keys, tensors of rules, errors, indices.
+// What a branch or a step must not take from the recording: keys, tensors of rules, errors, indices, tapes;
+// and the effects that it has in each call.
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "closeness.h"
 #include "message_of.h"
@@ -159,6 +161,373 @@ TEST_CASE("a computed index or condition is not used after the recording", "[rec
       cond(
           *condition, {tensor(1.0)}, [](const Tensor& x) { return x; }, [](const Tensor& x) { return -x; }),
       TraceError);
+}
+
+// What f(x) writes to `out`, then its message if it throws.
+template <class F> std::string effects_of(const F& f, std::ostringstream& out, const Tensor& x) {
+  out.str("");
+  try {
+    (void)f(x);
+  } catch (const Error& e) {
+    return out.str() + e.what();
+  }
+  return out.str();
+}
+// Compares the effects of f with those of the compiled f, for each x.
+template <class F> void check_effects(const F& f, std::ostringstream& out, std::span<const Tensor> all) {
+  const auto recorded = compile(f);
+  for (int call = 0; call < 2; ++call)
+    for (const Tensor& x : all) {
+      CAPTURE(x);
+      const std::string eager = effects_of(f, out, x);
+      CHECK(effects_of(recorded, out, x) == eager);
+    }
+}
+const Tensors kNumbers = {tensor(2.0), tensor(-3.0), tensor(0.25), tensor(-0.5), tensor(5.0)};
+
+TEST_CASE("assertions of a branch whose result nobody reads", "[recorded][branches][effects]") {
+  const auto f = compile([](const Tensor& x) {
+    (void)cond(
+        x > 0, {x},
+        [](const Tensor& t) {
+          assert_that(t < 4.0, "too large");
+          return t * 2;
+        },
+        [](const Tensor& t) { return t; });
+    (void)cond(
+        x > 0, {x}, [](const Tensor&) { return Tensors(); },
+        [](const Tensor& t) {
+          assert_that(t > -2.0, "too small");
+          return Tensors();
+        });
+    return x + 1;
+  });
+  CHECK(f(tensor(1.0)).item() == 2);
+  CHECK(f(tensor(-1.0)).item() == 0);
+  CHECK_THAT(message_of<ArgumentError>([&] { f(tensor(5.0)); }), Catch::Contains("too large"));
+  CHECK(f(tensor(3.0)).item() == 4);
+  CHECK_THAT(message_of<ArgumentError>([&] { f(tensor(-3.0)); }), Catch::Contains("too small"));
+  CHECK(f(tensor(-1.5)).item() == -0.5);
+  CHECK(f.programs().size() == 1);
+}
+
+TEST_CASE("effects of branches occur as in eager calls", "[recorded][branches][effects]") {
+  std::ostringstream out;
+  const auto branch = [&out](const Tensor& x) {
+    return cond(
+        x > 0, {x},
+        [&out, x](const Tensor& t) {
+          print(t, "positive ", out);
+          assert_that(x < 4.0, "too large");
+          return print(t * t, "square ", out) * t;
+        },
+        [&out](const Tensor& t) {
+          (void)cond(
+              t < -1, {t},
+              [&out](const Tensor& u) {
+                print(u, "inner ", out);
+                return Tensors();
+              },
+              [](const Tensor&) { return Tensors(); });
+          return check_numerics(sqrt(t + 1), "root");
+        });
+  };
+  SECTION("values") { check_effects(branch, out, kNumbers); }
+  SECTION("no results are read") {
+    check_effects(
+        [&](const Tensor& x) {
+          (void)branch(x);
+          return print(x, "x ", out);
+        },
+        out, kNumbers);
+  }
+  SECTION("gradients") {
+    check_effects(
+        [&](const Tensor& x) {
+          GradientTape tape;
+          tape.watch(x);
+          const Tensor y = branch(x);
+          print(y, "y ", out);
+          return tape.gradient(y, x).dense();
+        },
+        out, kNumbers);
+  }
+  SECTION("second derivatives") {
+    check_effects(
+        [&](const Tensor& x) {
+          GradientTape outer;
+          outer.watch(x);
+          GradientTape tape;
+          tape.watch(x);
+          const Tensor dx = tape.gradient(branch(x), x).dense();
+          return outer.gradient(dx, x).dense();
+        },
+        out, kNumbers);
+  }
+  SECTION("tangents") {
+    check_effects(
+        [&](const Tensor& x) {
+          const ForwardAccumulator forward(x, tensor(1.0));
+          return forward.jvp(branch(x)).dense();
+        },
+        out, kNumbers);
+  }
+  SECTION("tangents of gradients") {
+    check_effects(
+        [&](const Tensor& x) {
+          const ForwardAccumulator forward(x, tensor(1.0));
+          GradientTape tape;
+          tape.watch(x);
+          return forward.jvp(tape.gradient(branch(x), x).dense()).dense();
+        },
+        out, kNumbers);
+  }
+}
+
+TEST_CASE("a gradient through check_numerics in a branch is checked", "[recorded][branches][effects]") {
+  std::ostringstream out;
+  const auto f = [](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = cond(
+        x >= 0, {x}, [](const Tensor& t) { return sqrt(check_numerics(t, "operand")); },
+        [](const Tensor& t) { return t; });
+    (void)tape.gradient(y, x);
+    return y;
+  };
+  const Tensors all = {tensor(4.0), tensor(0.0), tensor(-1.0), tensor(1.0)};
+  check_effects(f, out, all);
+  CHECK_THAT(message_of<ArgumentError>([&] { f(all[1]); }), Catch::Contains("gradient of operand"));
+}
+
+TEST_CASE("effects of a gradient function in a branch occur with the gradient",
+          "[recorded][branches][effects]") {
+  std::ostringstream out;
+  const auto shown_cube = [&out](const Tensor& u) {
+    return custom_gradient([&out](const Tensor& v) {
+      print(v, "forward ", out);
+      return std::pair(v * v * v, [v, &out](const Tensor& dy) {
+        print(v, "backward ", out);
+        return dy * v * v * 3;
+      });
+    })(u);
+  };
+  const auto branch = [shown_cube](const Tensor& x) {
+    return cond(x > 0, {x}, shown_cube, [](const Tensor& u) { return u * u; });
+  };
+  const auto branch_with_gradient = [shown_cube](const Tensor& x) {
+    return cond(
+        x > 0, {x},
+        [shown_cube](const Tensor& u) {
+          GradientTape tape;
+          tape.watch(u);
+          return tape.gradient(shown_cube(u), u).dense() * u;
+        },
+        [](const Tensor& u) { return u * u; });
+  };
+  const auto loop = [shown_cube](const Tensor& x) {
+    return fori_loop(0, 2, [=](const Tensor&, const Tensor& t) { return shown_cube(t) * 0.5; }, {x});
+  };
+  const auto derivative = [&out](const auto& f) {
+    return [&out, f](const Tensor& x) {
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = f(x);
+      print(y, "between ", out);
+      return tape.gradient(y, x).dense();
+    };
+  };
+  SECTION("of a branch") { check_effects(derivative(branch), out, kNumbers); }
+  SECTION("of a branch, twice") { check_effects(derivative(derivative(branch)), out, kNumbers); }
+  SECTION("of a branch, three times") {
+    check_effects(derivative(derivative(derivative(branch))), out, std::span(kNumbers).first(1));
+  }
+  SECTION("in a branch and around it") { check_effects(derivative(branch_with_gradient), out, kNumbers); }
+  SECTION("in a branch and around it, twice") {
+    check_effects(derivative(derivative(branch_with_gradient)), out, kNumbers);
+  }
+  SECTION("of a loop") { check_effects(derivative(loop), out, kNumbers); }
+  SECTION("that runs its function again") {
+    const auto again = [&out](const Tensor& t) {
+      return recompute_grad([&out](const Tensor& u) {
+        print(u, "again ", out);
+        return sin(u) * u;
+      })(t);
+    };
+    check_effects(derivative([again](const Tensor& x) {
+                    const Tensor y = cond(x > 0, {x}, again, [](const Tensor& t) { return t; });
+                    return fori_loop(0, 3, [again](const Tensor&, const Tensor& t) { return again(t); }, {y});
+                  }),
+                  out, kNumbers);
+  }
+}
+
+TEST_CASE("effects of steps occur as in eager calls", "[recorded][loops][effects]") {
+  std::ostringstream out;
+  const auto scan_of = [&out](const Tensor& x) {
+    return scan(
+        [&out](const Tensor& s, const Tensor& t) {
+          print(s, "step ", out);
+          assert_that(s < 40.0, "too large");
+          const Tensor next = s + t * s;
+          return std::pair(next,
+                           cond(
+                               t > 2, {next}, [&out](const Tensor& u) { return print(u, "late ", out) * u; },
+                               [](const Tensor& u) { return u; }));
+        },
+        {x}, {tensor({1.0, 2.0, 3.0})});
+  };
+  const auto while_of = [&out](const Tensor& x) {
+    return while_loop([&out](const Tensor& t) { return print(t, "while ", out) < 6; },
+                      [&out](const Tensor& t) {
+                        assert_that(t > -2.0, "too small");
+                        return check_numerics(print(t * t + 1, "next ", out), "next");
+                      },
+                      {x});
+  };
+  const auto fori_of = [&out](const Tensor& x) {
+    return fori_loop(0, 40,
+                     [&out](const Tensor& i, const Tensor& t) {
+                       print(i, "i ", out);
+                       assert_that(t < 5.1, "grows");
+                       return t + 0.01;
+                     },
+                     {x});
+  };
+  const auto all_of = [&](const auto& f) {
+    SECTION("values") { check_effects(f, out, kNumbers); }
+    SECTION("no results are read") {
+      check_effects(
+          [&](const Tensor& x) {
+            (void)f(x);
+            return print(x, "x ", out);
+          },
+          out, kNumbers);
+    }
+    const auto gradient_of = [&](const Tensor& x) {
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = f(x);
+      print(y, "y ", out);
+      return tape.gradient(y, x).dense();
+    };
+    SECTION("gradients") { check_effects(gradient_of, out, kNumbers); }
+    SECTION("gradients that are not read") {
+      check_effects(
+          [&](const Tensor& x) {
+            (void)gradient_of(x);
+            return x + 1;
+          },
+          out, kNumbers);
+    }
+    SECTION("tangents") {
+      check_effects(
+          [&](const Tensor& x) {
+            const ForwardAccumulator forward(x, tensor(1.0));
+            return forward.jvp(f(x)).dense();
+          },
+          out, kNumbers);
+    }
+  };
+  const auto second_of = [&](const auto& f) {
+    SECTION("second derivatives") {
+      check_effects(
+          [&](const Tensor& x) {
+            GradientTape outer;
+            outer.watch(x);
+            GradientTape tape;
+            tape.watch(x);
+            const Tensor dx = tape.gradient(f(x), x).dense();
+            return outer.gradient(dx, x).dense();
+          },
+          out, kNumbers);
+    }
+  };
+  SECTION("scan") {
+    const auto last = [&](const Tensor& x) { return scan_of(x).first; };
+    all_of(last);
+    second_of(last);
+  }
+  SECTION("scan, outputs") {
+    const auto outputs = [&](const Tensor& x) { return sum(scan_of(x).second); };
+    all_of(outputs);
+    second_of(outputs);
+  }
+  SECTION("while_loop") { all_of(while_of); }
+  SECTION("fori_loop") {
+    all_of(fori_of);
+    second_of(fori_of);
+  }
+  SECTION("a while_loop in a branch in a scan") {
+    all_of([&](const Tensor& x) {
+      return scan(
+          [&](const Tensor& s, const Tensor& t) {
+            return cond(
+                s > t, {s}, [&](const Tensor& u) { return while_of(u) * 0.5; },
+                [&](const Tensor& u) { return print(u + 1, "other ", out); });
+          },
+          {x}, {tensor({0.0, 2.0, 4.0})});
+    });
+  }
+}
+
+TEST_CASE("a scan without results that anything reads has its effects", "[recorded][loops][effects]") {
+  std::ostringstream out;
+  SECTION("outputs that are not read") {
+    check_effects(
+        [&](const Tensor& x) {
+          (void)scan([&out](const Tensor& t) { return print(t, "t ", out) * 2; }, {},
+                     {x * tensor({1.0, 2.0})});
+          return x;
+        },
+        out, kNumbers);
+  }
+  SECTION("no results") {
+    check_effects(
+        [&](const Tensor& x) {
+          (void)scan(
+              [&out](const Tensor& t) {
+                print(t, "t ", out);
+                return Tensors();
+              },
+              {}, {x * tensor({1.0, 2.0})});
+          return x;
+        },
+        out, kNumbers);
+  }
+  SECTION("of constants") {
+    check_effects(
+        [&](const Tensor& x) {
+          (void)scan([&out](const Tensor& s, const Tensor& t) { return print(s + t, "sum ", out); },
+                     {tensor(0.0)}, {tensor({1.0, 2.0})});
+          return x;
+        },
+        out, kNumbers);
+  }
+}
+
+TEST_CASE("with snapshots, effects of steps occur once in a recording", "[recorded][loops][effects]") {
+  std::ostringstream out;
+  const auto gradient = [&out](std::int64_t snapshots) {
+    return [&out, snapshots](const Tensor& x) {
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = fori_loop(0, 6,
+                                 [&out](const Tensor& i, const Tensor& t) {
+                                   print(i, "i ", out);
+                                   return sin(t) + 1;
+                                 },
+                                 {x}, {.snapshots = snapshots});
+      return tape.gradient(y, x).dense();
+    };
+  };
+  const auto recorded = compile(gradient(2));
+  for (const Tensor& x : kNumbers) {
+    const std::string once = effects_of(gradient(0), out, x);
+    CHECK(effects_of(recorded, out, x) == once);
+    CHECK(effects_of(gradient(2), out, x).size() > once.size());
+    CHECK(same_bits(recorded(x), gradient(2)(x)));
+  }
 }
 
 // f throws a TraceError of this text when it is recorded, also if it catches it.

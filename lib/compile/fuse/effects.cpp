@@ -16,4 +16,8 @@ bool must_run(const Program& p, const Node& node) {
          std::any_of(n->out.begin(), n->out.end(), [&](ValueId v) { return is_discrete(p[v].spec); });
 }
 
+bool acts(const Program& p) {
+  return std::any_of(p.nodes().begin(), p.nodes().end(), [](const Node& node) { return acts(node); });
+}
+
 }   // namespace tapedeck::compiled

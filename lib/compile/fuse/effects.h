@@ -21,5 +21,7 @@ inline bool acts(const Node& node) {
   const OpNode* n = as<OpNode>(node);
   return as<ActionNode>(node) || (n && n->op->meaning == Meaning::effect);
 }
+/// Whether a node of the program acts.
+bool acts(const Program& p);
 
 }   // namespace tapedeck::compiled

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compile/fuse/effects.h"
 #include "compile/record/derivatives.h"
 #include "core/bytes.h"
 #include "core/format.h"
@@ -66,23 +67,32 @@ void run_branch(const Call& c, std::span<Tensor> y) {
   workspace->replay(0, side.callee->plan).run_at(x, keys, out);
 }
 
-constexpr Op kBranch = {
-    .name = "branch",
-    .doc = "The results of one of several programs.",
-    .args = {"index", "operand"},
-    .infer = [](const Call& c) { return *c.attrs<BranchAttrs>().results; },
-    .forward = {run_branch, Outputs::fresh, KernelDtypes::all},
-    .rule = Rule::none(),
-};
+constexpr Op branch_op(Meaning meaning) {
+  return {.name = "branch",
+          .doc = "The results of one of several programs.",
+          .args = {"index", "operand"},
+          .infer = [](const Call& c) { return *c.attrs<BranchAttrs>().results; },
+          .forward = {run_branch, Outputs::fresh, KernelDtypes::all},
+          .rule = Rule::none(),
+          .meaning = meaning};
+}
+// kBranchWithEffect: a program of it acts, so that it runs even if nothing reads its results.
+constexpr Op kBranch = branch_op(Meaning::other), kBranchWithEffect = branch_op(Meaning::effect);
 
 Tensors run_op(const Tensor& index, const Tensors& operands, std::vector<Side> sides,
                std::vector<Spec> specs) {
-  if (specs.empty()) return {};
+  const bool acts = std::any_of(sides.begin(), sides.end(),
+                                [](const Side& s) { return compiled::acts(s.callee->plan.program); });
+  if (specs.empty() && !acts) return {};
+  if (specs.empty()) specs.push_back(kUnread);
+  for (Side& s : sides)
+    s.results.resize(specs.size(), kNone);
   Tensors x = {index};
   x.insert(x.end(), operands.begin(), operands.end());
   const RecordingScope unrecorded(nullptr);
-  return kBranch.run(x, BranchAttrs{std::make_shared<const std::vector<Side>>(std::move(sides)),
-                                    std::make_shared<const std::vector<Spec>>(std::move(specs))});
+  const Op& op = acts ? kBranchWithEffect : kBranch;
+  return op.run(x, BranchAttrs{std::make_shared<const std::vector<Side>>(std::move(sides)),
+                               std::make_shared<const std::vector<Spec>>(std::move(specs))});
 }
 
 // The specs of the results, which all branches share.
@@ -122,14 +132,15 @@ struct Choice : Differentiated {
   }
   // The gradients alone.
   Function gradient_of(const Function& f) const {
-    return [*this, f](std::span<const Tensor> in) {
+    return [*this, f = Tracer::repeated(f, Tracer::Repeats::all)](std::span<const Tensor> in) {
       Tensors all = with_gradients(f, in);
       return Tensors(all.end() - static_cast<std::ptrdiff_t>(sources()), all.end());
     };
   }
   // The tangents of the trainable results, as a function of x... and the tangents of the sources in `given`.
   Function tangent_of(const Function& f, std::vector<std::size_t> given) const {
-    return [*this, f, given = std::move(given)](std::span<const Tensor> in) {
+    return [*this, f = Tracer::repeated(f, Tracer::Repeats::calls),
+            given = std::move(given)](std::span<const Tensor> in) {
       Tensors all = tangents(f, given, in, UnconnectedGradients::zero);
       std::erase_if(all, [](const Tensor& t) { return !t.defined(); });
       return all;
@@ -267,7 +278,7 @@ class BranchPoint {
       const std::span<const Access> all = r.results;
       std::vector<ValueId> dy(r.program.arguments().begin() + static_cast<std::ptrdiff_t>(specs_x_.size()),
                               r.program.arguments().begin() + static_cast<std::ptrdiff_t>(specs.size()));
-      Parts parts = cut(r.program, dy, all.subspan(specs_.size()));
+      Parts parts = cut(r, dy, all.subspan(specs_.size()));
       std::vector<int> results = add_outputs(parts.first, all.first(specs_.size()), r);
       results.resize(forward_specs.size(), kNone);   // what other sides keep
       int next = static_cast<int>(parts.first.outputs().size());
@@ -416,7 +427,7 @@ class BranchPoint {
 
 std::vector<InnerProgram> programs_of_branch(const OpNode& n) {
   std::vector<InnerProgram> all;
-  if (n.op == &kBranch)
+  if (n.op->forward.run == run_branch)
     for (const Side& side : *static_cast<const BranchAttrs*>(n.attrs.view().data)->sides)
       all.push_back({fmt::format("branch {}", all.size()), side.callee->plan});
   return all;
@@ -426,7 +437,10 @@ std::vector<Tensor> Tracer::branch(std::string_view name, const Tensor& index,
                                    std::span<const Tensor> operands, std::span<const Branch> branches,
                                    bool assigns) {
   if (is_silent()) return branches[selected(index, branches.size())](operands);
-  return BranchPoint(*this, name, index, operands, branches, assigns).run();
+  std::vector<Branch> own;
+  for (const Branch& f : branches)
+    own.push_back(repeated(f, repeats_));
+  return BranchPoint(*this, name, index, operands, own, assigns).run();
 }
 
 }   // namespace tapedeck::compiled

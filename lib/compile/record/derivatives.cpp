@@ -13,6 +13,7 @@ std::vector<Gradient> Differentiated::gradients(const Function& f, std::span<con
   captured.append_to(list);
   watch(tape, list);
   const Tensors results = f(in.first(operands));
+  begin_gradient();
   Tensors targets;
   GradientOptions options{.unconnected = mode};
   std::size_t next = operands, result = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "compile/fuse/effects.h"
 #include "core/bytes.h"
 #include "core/format.h"
 #include "core/storage.h"
@@ -88,7 +89,7 @@ Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Bra
     r.defined.push_back(y.defined());
     if (y.defined()) r.results.push_back(inner.result(y));
   }
-  r.stores = inner.stores();
+  r.stores = inner.stores(), r.gradient = inner.gradient();
   r.program = inner.leave();
   r.captures = inner.captures();
   r.keys = inner.captured_keys();
@@ -200,12 +201,14 @@ Reduced without_cotangents(const Program& p, std::span<const ValueId> cotangents
   return Reduction(p, cotangents, missing).run();
 }
 
-Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second) {
+Parts cut(const Recorded& r, std::span<const ValueId> from, std::span<const Access> results_of_second) {
+  const Program& p = r.program;
   IdVector<ValueId, bool> later(p.values().size()), is_kept(p.values().size());
   for (const ValueId v : from)
     later[v] = true;
   IdVector<NodeId, bool> in_second(p.size());
   for (const NodeId n : ids_of(p.nodes())) {
+    if (r.gradient && n >= r.gradient && acts(p[n])) in_second[n] = true;
     for_each_operand(p[n], [&](const Access& a) {
       if (later[a.of]) in_second[n] = true;
     });

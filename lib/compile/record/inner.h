@@ -16,6 +16,8 @@ namespace tapedeck::compiled {
 
 using Tensors = std::vector<Tensor>;
 constexpr int kNone = -1;
+/// The result that an op with effects has in place of none.
+inline const Spec kUnread = {DType::boolean, {}};
 
 // A program that an op calls. Its arguments are some operands of the op.
 struct Callee {
@@ -40,6 +42,7 @@ struct Recorded {
   Tensors keys;   // that it captures: their numbers
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
   std::size_t arguments = 0;   // the number of arguments that are not captures
+  NodeId gradient = {};        // the first node of the gradient, if there is one
 };
 
 /// Records f(x…) inside of another recording, for operands of these specs.
@@ -85,8 +88,14 @@ struct Parts {
   std::vector<ValueId> kept;   // values of the first part that the second one reads
   Program second;
 };
-/// Cuts off the nodes that depend on the arguments `from`.
-Parts cut(const Program& p, std::span<const ValueId> from, std::span<const Access> results_of_second);
+/// Cuts off the nodes of a function with its gradient that depend on the arguments `from`, and those of the
+/// gradient that act.
+Parts cut(const Recorded& r, std::span<const ValueId> from, std::span<const Access> results_of_second);
+
+/// Called in a function that computes its gradient, before that.
+inline void begin_gradient() {
+  if (thread_state.trace) static_cast<Tracer*>(thread_state.trace)->begin_gradient();
+}
 
 /// What the derivatives of a function are taken of, besides its operands: what it captures and recorders
 /// follow.

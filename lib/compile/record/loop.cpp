@@ -9,6 +9,7 @@
 // derivatives, and tangents, are loops of functions that compute derivatives, recorded like any other.
 #include <algorithm>
 
+#include "compile/fuse/effects.h"
 #include "compile/record/loop_program.h"
 #include "core/format.h"
 #include "core/storage.h"
@@ -45,6 +46,9 @@ Tensors call(const Trace::Loop& l, std::span<const Tensor> operands) {
                             l.step, std::move(init), {.maximum_iterations = l.steps});
 }
 
+// f, which runs again with all that it computes.
+Trace::Branch repeated(const Trace::Branch& f) { return Tracer::repeated(f, Tracer::Repeats::all); }
+
 // A loop, and what its derivatives are taken of.
 struct Derivative {
   Trace::Loop l;
@@ -58,7 +62,7 @@ struct Derivative {
   // in: the operands of a step; the cotangents of the carries and outputs that vary; the sums so far of the
   // gradients of what is captured. Returns the results of the step; the gradients of the carries and entries
   // that vary; the sums.
-  Tensors with_gradients(std::span<const Tensor> in) const {
+  Tensors with_gradients(const Trace::Branch& step, std::span<const Tensor> in) const {
     GradientTape tape({.watch_accessed_variables = false});
     std::vector<Source> list;
     for (const std::size_t k : varying(carries))
@@ -68,7 +72,8 @@ struct Derivative {
     const std::size_t own = list.size();
     captured.append_to(list);
     watch(tape, list);
-    Tensors y = l.step(in.first(operands())), targets;
+    Tensors y = step(in.first(operands())), targets;
+    begin_gradient();
     GradientOptions options{.unconnected = UnconnectedGradients::zero};
     std::size_t next = operands();
     for (std::size_t k = 0; k < y.size(); ++k) {
@@ -92,8 +97,8 @@ struct Derivative {
                       .steps = l.steps,
                       .condition = {},
                       .step =
-                          [d = *this](std::span<const Tensor> in) {
-                            Tensors y = d.l.step(in);
+                          [d = *this, step = repeated(l.step)](std::span<const Tensor> in) {
+                            Tensors y = step(in);
                             y.resize(d.carries.size());
                             append(y, in.first(d.carries.size()));
                             return y;
@@ -107,7 +112,7 @@ struct Derivative {
         .steps = l.steps,
         .condition = {},
         .step =
-            [d = *this, nc = vc.size()](std::span<const Tensor> in) {
+            [d = *this, step = repeated(l.step), nc = vc.size()](std::span<const Tensor> in) {
               // in: cotangents, sums; then states, entries, cotangents of outputs
               const std::size_t sums = d.captured.size();
               const std::span<const Tensor> entries = in.subspan(nc + sums);
@@ -115,7 +120,7 @@ struct Derivative {
               append(x, in.first(nc));
               append(x, entries.subspan(d.operands()));
               append(x, in.subspan(nc, sums));
-              const Tensors all = d.with_gradients(x);
+              const Tensors all = d.with_gradients(step, x);
               const std::span<const Tensor> dx = std::span(all).subspan(d.carries.size() + d.outputs.size());
               Tensors y(dx.begin(), dx.begin() + static_cast<std::ptrdiff_t>(nc));
               append(y, dx.last(sums));
@@ -169,7 +174,7 @@ struct Derivative {
     for (std::size_t k = 0; k < ve.size(); ++k)
       if (given[vc.size() + k].defined()) moving.push_back(ve[k]), in.push_back(given[vc.size() + k]);
     const std::span<const Tensor> of_uses = given.subspan(vc.size() + ve.size());
-    const auto step = [d = *this, vc, moving,
+    const auto step = [d = *this, f = Tracer::repeated(l.step, Tracer::Repeats::calls), vc, moving,
                        uses = Tensors(of_uses.begin(), of_uses.end())](std::span<const Tensor> all) {
       const std::size_t nc = d.carries.size();
       Tensors own(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(nc)), known;
@@ -183,7 +188,7 @@ struct Derivative {
       for (std::size_t k = 0; k < uses.size(); ++k)
         if (uses[k].defined()) primals.push_back(d.captured[k]), known.push_back(uses[k]);
       const ForwardAccumulator forward(Sources(primals), known);
-      const Tensors y = d.l.step(own);
+      const Tensors y = f(own);
       const auto jvp = [&](const Tensor& t) { return forward.jvp(t, UnconnectedGradients::zero).dense(); };
       Tensors result(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(nc));
       for (const std::size_t k : vc)
@@ -195,7 +200,7 @@ struct Derivative {
     Trace::Loop loop = l;
     loop.step = step, loop.carries = carries.size() + vc.size(), loop.assigns = false;
     if (l.condition)
-      loop.condition = [f = l.condition, n = carries.size()](std::span<const Tensor> all) {
+      loop.condition = [f = repeated(l.condition), n = carries.size()](std::span<const Tensor> all) {
         return f(all.first(n));
       };
     const Tensors found = call(loop, in);
@@ -413,13 +418,15 @@ class LoopPoint {
     const Tensors& uses = d_.captured.values();
     for (const Tensor& t : uses)
       specs.push_back(t.spec());
-    Recorded r = record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(in); });
+    const Trace::Branch step_again = runs_again() ? repeated(d_.l.step) : d_.l.step;
+    Recorded r =
+        record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(step_again, in); });
 
     const std::size_t results = carries_.size() + d_.outputs.size();
     const std::span<const Access> gradients = std::span(r.results).subspan(results);
     const std::vector<ValueId> arguments = r.program.arguments();
     const std::span<const ValueId> later = std::span(arguments).subspan(own, specs.size() - own);
-    Parts parts = cut(r.program, later, gradients);
+    Parts parts = cut(r, later, gradients);
     // The outputs of a backward step: cotangents of carries, sums, cotangents of entries.
     Program& back = parts.second;
     std::vector<Access> ordered(gradients.begin(),
@@ -510,7 +517,12 @@ class LoopPoint {
   void run_steps_again(GradientProgram& m) {
     m.g.name = d_.l.name, m.g.snapshots = d_.l.snapshots;
     m.g.forward = program(m.r, std::move(m.first), 0, m.kept, unread(m));
-    m.g.step = program(step_, step_.program, 0, {});
+    if (acts(step_.program)) {
+      const Recorded again = record(outer_, step_specs(), repeated(d_.l.step));
+      m.g.step = program(again, again.program, 0, {});
+    } else {
+      m.g.step = program(step_, step_.program, 0, {});
+    }
   }
 
   Tensors run_recorded() {
@@ -626,7 +638,9 @@ class LoopPoint {
 }   // namespace
 
 std::vector<Tensor> Tracer::loop(const Loop& l, std::span<const Tensor> operands) {
-  return LoopPoint(*this, l, operands).run();
+  Loop own = l;
+  own.condition = repeated(l.condition, repeats_), own.step = repeated(l.step, repeats_);
+  return LoopPoint(*this, own, operands).run();
 }
 
 }   // namespace tapedeck::compiled

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "compile/fuse/effects.h"
 #include "compile/rewrite/unroll.h"
 #include "core/bytes.h"
 #include "core/format.h"
@@ -183,20 +184,23 @@ struct GradientAttrs {
   std::shared_ptr<const LoopGradient> gradient;
 };
 
-constexpr Op kLoop = {
-    .name = "loop",
-    .doc = "The results of a loop whose step is a program.",
-    .args = {"operand"},
-    .infer = [](const Call& c) { return c.attrs<LoopAttrs>().program->results(); },
-    .forward = {[](const Call& c, std::span<Tensor> y) {
-                  const Untraced untraced;
-                  const LoopProgram& l = *c.attrs<LoopAttrs>().program;
-                  const std::int64_t n = Steps(l, {0, l.steps, l.steps}, pointers(c.x), y).run();
-                  if (l.condition) *elements<std::int64_t>(y.back()) = n;
-                },
-                Outputs::fresh, KernelDtypes::all},
-    .rule = Rule::none(),
-};
+void run_loop_op(const Call& c, std::span<Tensor> y) {
+  const Untraced untraced;
+  const LoopProgram& l = *c.attrs<LoopAttrs>().program;
+  const std::int64_t n = Steps(l, {0, l.steps, l.steps}, pointers(c.x), y).run();
+  if (l.condition) *elements<std::int64_t>(y.back()) = n;
+}
+constexpr Op loop_op(Meaning meaning) {
+  return {.name = "loop",
+          .doc = "The results of a loop whose step is a program.",
+          .args = {"operand"},
+          .infer = [](const Call& c) { return c.attrs<LoopAttrs>().program->results(); },
+          .forward = {run_loop_op, Outputs::fresh, KernelDtypes::all},
+          .rule = Rule::none(),
+          .meaning = meaning};
+}
+// kLoopWithEffect: a program of it acts, so that it runs even if nothing reads its results.
+constexpr Op kLoop = loop_op(Meaning::other), kLoopWithEffect = loop_op(Meaning::effect);
 
 // The backward pass of a loop that runs its steps again.
 class BackwardPass {
@@ -286,25 +290,27 @@ class BackwardPass {
   Tensors cotangents_;
 };
 
-constexpr Op kLoopGradient = {
-    .name = "loop_gradient",
-    .doc = "The gradient of a loop, whose steps run again.",
-    .args = {"steps", "operand"},
-    .infer = [](const Call& c) { return c.attrs<GradientAttrs>().gradient->backward.results(); },
-    .forward = {[](const Call& c, std::span<Tensor> y) {
-                  const Untraced untraced;
-                  const LoopGradient& g = *c.attrs<GradientAttrs>().gradient;
-                  const std::vector<const Tensor*> all = pointers(c.x);
-                  const TensorPointers in(all);
-                  const std::size_t given = g.backward.carries.size() + g.backward.entries -
-                                            g.forward.outputs.size() - g.entries.size();
-                  BackwardPass(g, *elements<std::int64_t>(c.x[0]), in.subspan(1, in.size() - 1 - given),
-                               in.last(given), y)
-                      .run();
-                },
-                Outputs::fresh, KernelDtypes::all},
-    .rule = Rule::none(),
-};
+void run_gradient_op(const Call& c, std::span<Tensor> y) {
+  const Untraced untraced;
+  const LoopGradient& g = *c.attrs<GradientAttrs>().gradient;
+  const std::vector<const Tensor*> all = pointers(c.x);
+  const TensorPointers in(all);
+  const std::size_t given =
+      g.backward.carries.size() + g.backward.entries - g.forward.outputs.size() - g.entries.size();
+  BackwardPass(g, *elements<std::int64_t>(c.x[0]), in.subspan(1, in.size() - 1 - given), in.last(given), y)
+      .run();
+}
+constexpr Op gradient_op(Meaning meaning) {
+  return {.name = "loop_gradient",
+          .doc = "The gradient of a loop, whose steps run again.",
+          .args = {"steps", "operand"},
+          .infer = [](const Call& c) { return c.attrs<GradientAttrs>().gradient->backward.results(); },
+          .forward = {run_gradient_op, Outputs::fresh, KernelDtypes::all},
+          .rule = Rule::none(),
+          .meaning = meaning};
+}
+constexpr Op kLoopGradient = gradient_op(Meaning::other),
+             kLoopGradientWithEffect = gradient_op(Meaning::effect);
 
 }   // namespace
 
@@ -313,7 +319,12 @@ std::vector<Spec> LoopProgram::results() const {
   for (const Spec& s : outputs)
     all.push_back(stacked(s, steps));
   if (condition) all.push_back({DType::i64, {}});
+  if (all.empty() && acts()) all.push_back(kUnread);
   return all;
+}
+
+bool LoopProgram::acts() const {
+  return compiled::acts(step->plan.program) || (condition && compiled::acts(condition->plan.program));
 }
 
 // Adds the program of several steps, if a step is so short that calling its program takes long beside it.
@@ -346,7 +357,8 @@ namespace {
 // The loop that a node runs; null if it runs none.
 const LoopProgram* loop_of(const Node& node) {
   const OpNode* n = as<OpNode>(node);
-  return n && n->op == &kLoop ? static_cast<const LoopAttrs*>(n->attrs.view().data)->program.get() : nullptr;
+  const bool is_loop = n && n->op->forward.run == run_loop_op;
+  return is_loop ? static_cast<const LoopAttrs*>(n->attrs.view().data)->program.get() : nullptr;
 }
 
 // The loop with those outputs of a step of which wanted(k) is true.
@@ -383,12 +395,11 @@ std::vector<InnerProgram> programs_of_loop(const OpNode& n) {
                    l.step->plan});
   };
   constexpr auto unknown = std::numeric_limits<std::int64_t>::max();   // a while_loop without a maximum
-  if (n.op == &kLoop) {
-    const LoopProgram& l = *static_cast<const LoopAttrs*>(n.attrs.view().data)->program;
-    add(l, "step",
-        l.steps == unknown ? "while the condition holds"
-                           : fmt::format("{}{} times", l.condition ? "at most " : "", l.steps));
-  } else if (n.op == &kLoopGradient) {
+  if (const LoopProgram* l = loop_of(n)) {
+    add(*l, "step",
+        l->steps == unknown ? "while the condition holds"
+                            : fmt::format("{}{} times", l->condition ? "at most " : "", l->steps));
+  } else if (n.op->forward.run == run_gradient_op) {
     const LoopGradient& g = *static_cast<const GradientAttrs*>(n.attrs.view().data)->gradient;
     const std::int64_t steps = g.forward.steps;
     if (g.snapshots)
@@ -424,6 +435,7 @@ Program without_unread_outputs(Program p) {
       std::vector<ValueId> out;
       for (std::size_t i = 0; i < n.out.size(); ++i)
         if (i < carries || i >= carries + l.outputs.size() || wanted(i - carries)) out.push_back(n.out[i]);
+      if (out.size() < attrs.program->results().size()) out.push_back(rest.promise(kUnread));
       n.attrs = Attrs(attrs), n.out = std::move(out);
     }
     rest.define(std::move(node));
@@ -434,7 +446,8 @@ Program without_unread_outputs(Program p) {
 Tensors run_loop(const Tensors& operands, LoopProgram l) {
   l.add_block();
   const RecordingScope unrecorded(nullptr);
-  return kLoop.run(operands, LoopAttrs{std::make_shared<const LoopProgram>(std::move(l))});
+  const Op& op = l.acts() ? kLoopWithEffect : kLoop;
+  return op.run(operands, LoopAttrs{std::make_shared<const LoopProgram>(std::move(l))});
 }
 
 Tensors run_loop_gradient(const Tensor& steps, const Tensors& x, const Tensors& dy, LoopGradient g) {
@@ -444,7 +457,8 @@ Tensors run_loop_gradient(const Tensor& steps, const Tensors& x, const Tensors& 
   Tensors in = {steps};
   in.insert(in.end(), x.begin(), x.end());
   in.insert(in.end(), dy.begin(), dy.end());
-  return kLoopGradient.run(in, GradientAttrs{std::make_shared<const LoopGradient>(std::move(g))});
+  const Op& op = g.forward.acts() || g.backward.acts() ? kLoopGradientWithEffect : kLoopGradient;
+  return op.run(in, GradientAttrs{std::make_shared<const LoopGradient>(std::move(g))});
 }
 
 }   // namespace tapedeck::compiled

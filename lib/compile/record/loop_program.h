@@ -17,6 +17,8 @@ struct LoopProgram {
   std::int64_t block_steps = 0;
 
   std::vector<Spec> results() const;
+  /// Whether its programs have nodes that act.
+  bool acts() const;
   void add_block();
 };
 /// Runs it as an op, which no tape records. If it has a condition, the last result is the number of steps, an

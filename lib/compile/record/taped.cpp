@@ -260,7 +260,7 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   cotangents.assign(all.begin() + static_cast<std::ptrdiff_t>(d.operands),
                     all.begin() + static_cast<std::ptrdiff_t>(end));
   const std::span<const Access> gradient = std::span<const Access>(r.results).subspan(results);
-  Parts parts = cut(r.program, cotangents, gradient);
+  Parts parts = cut(r, cotangents, gradient);
   for (std::size_t k = 0; k < results; ++k)
     parts.first.add_output(r.results[k]);
   for (const auto& cell : cells())

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "compile/fuse/ops_by_name.h"
 #include "compile/record/loop_program.h"
 #include "core/bytes.h"
 #include "core/format.h"
@@ -392,6 +393,10 @@ void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const
 }
 
 bool Tracer::attempt(const std::function<void()>& f) {
+  const Restored rule(repeats_, repeats_ == Repeats::all ? Repeats::all : Repeats::nothing);
+  return attempt_ops(f);
+}
+bool Tracer::attempt_ops(const std::function<void()>& f) {
   if (is_silent()) {
     f();
     return true;
@@ -485,11 +490,29 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
   program_.define(std::move(node));
 }
 
+Trace::Branch Tracer::repeated(Branch f, Repeats what) {
+  if (!f || what == Repeats::nothing) return f;
+  return [f = std::move(f), what](std::span<const Tensor> x) {
+    if (!thread_state.trace) return f(x);
+    Repeats& repeats = static_cast<Tracer*>(thread_state.trace)->repeats_;
+    const Restored here(repeats, std::max(repeats, what));
+    return f(x);
+  };
+}
+// Whether the result of an op with an effect is its operand.
+static bool returns_operand(const Op& op) {
+  constexpr std::pair<std::string_view, bool> names[] = {
+      {"print", true}, {"assert_that", true}, {"check_numerics", true}};
+  static const auto& ops = ops_by_name<bool>(names);
+  return ops.contains(&op);
+}
+
 // Records the ops of which the kernel is composed; or one node, if it is not composed of ops alone.
 void Tracer::run_composite(const Call& c, std::span<Tensor> y,
                            void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
   if (outer_ && c.op.meaning == Meaning::effect) {   // which each replay has
+    if (repeats_ != Repeats::nothing && returns_operand(c.op)) return share_with(y[0], c.x[0]);
     clear_all(c, y);
     return define(std::move(node), y);
   }
@@ -500,7 +523,7 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
       if (!find(t)) attempt_->given_up = true;
   };
   const std::size_t before = program_.size();
-  if (attempt(std::ref(by_ops))) {
+  if (attempt_ops(std::ref(by_ops))) {
     // The kernel of an op with an effect that has recorded no op runs in each replay itself.
     if (c.op.meaning != Meaning::effect || program_.size() != before) return;
   } else {

@@ -44,6 +44,15 @@ class Tracer final : public Trace {
   const std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>>& stores() const {
     return stores_;
   }
+  /// Notes that what follows in an inner recording is the gradient of what it has recorded so far.
+  void begin_gradient() { gradient_ = NodeId(program_.size()); }
+  /// The first node of that gradient; none if there is none.
+  NodeId gradient() const { return gradient_; }
+  /// What has run before in a replay when a function runs again for a derivative: nothing, what it calls
+  /// itself, or also the rules of tapes and accumulators. Its prints and assertions are not recorded again.
+  enum class Repeats : std::uint8_t { nothing, calls, all };
+  /// Returns f as a function that runs again, in a recording or not.
+  static Branch repeated(Branch f, Repeats what);
   /// Ends an inner recording: the outer one continues, and variables have their values again. The program is
   /// complete but for its outputs.
   Program leave();
@@ -151,6 +160,7 @@ class Tracer final : public Trace {
   void add_op(OpNode node, std::span<const Tensor> y);
   void define(OpNode node, std::span<const Tensor> y);
   void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
+  bool attempt_ops(const std::function<void()>& f);
   void run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   void flush_stores();
   std::string place() const;
@@ -162,6 +172,8 @@ class Tracer final : public Trace {
   Tracer* outer_ = nullptr;            // of an inner recording
   const Recorder* around_ = nullptr;
   std::uint64_t first_recorder_ = 0;   // of an inner recording: the first serial number of its recorders
+  Repeats repeats_ = Repeats::nothing;
+  NodeId gradient_ = {};
   std::vector<Capture> captures_;
   std::vector<Tensor> captured_keys_;
   /// Of an inner recording: the variables that were assigned, in order, and their values before.
