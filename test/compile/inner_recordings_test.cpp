@@ -684,6 +684,164 @@ TEST_CASE("what a branch or a step computes while recording is stopped has no gr
   for (const double x : {0.5, 1.5, -1.0, 2.0})
     for (std::size_t k = 0; k < 3; ++k)
       CHECK(same_bits(recorded(tensor(x))[k], f(tensor(x))[k]));
+
+TEST_CASE("the checks of a branch or a step run in each replay", "[recorded][branches][loops]") {
+  const auto f = compile([](const Tensor& p, const Tensor& x) {
+    const Tensor y = cond(
+        p, {x}, [](const Tensor& u) { return check_numerics(log(u), "a branch"); },
+        [](const Tensor& u) { return u; });
+    return scan([](const Tensor& u) { return check_numerics(sqrt(u), "a step"); }, {y}, {}, {.length = 2});
+  });
+  for (int call = 0; call < 2; ++call) {
+    CHECK(f(tensor(true), tensor(1.0)).item() == 0);
+    CHECK_THAT(message_of<Error>([&] { f(tensor(true), tensor(-1.0)); }), Catch::Contains("a branch"));
+    CHECK(f(tensor(false), tensor(1.0)).item() == 1);
+    CHECK_THAT(message_of<Error>([&] { f(tensor(false), tensor(-1.0)); }), Catch::Contains("a step"));
+  }
+}
+
+TEST_CASE("an op of constants throws only in the branch that is taken", "[recorded][branches]") {
+  const Tensor c = tensor({1.0, 2.0});
+  const auto f = compile([c](const Tensor& p, const Tensor& x) {
+    return cond(
+        p, {x}, [c](const Tensor& u) { return u * gather(c, tensor(7)); },
+        [](const Tensor& u) { return 2 * u; });
+  });
+  for (int call = 0; call < 2; ++call) {
+    CHECK(f(tensor(false), tensor(3.0)).item() == 6);
+    CHECK_THROWS_AS(f(tensor(true), tensor(3.0)), Error);
+  }
+}
+
+TEST_CASE("declared outputs and undefined operands of recorded branches", "[recorded][branches][errors]") {
+  const auto same = [](const Tensor& u) { return u; };
+  const auto declared = compile([same](const Tensor& p, const Tensor& x) {
+    return cond(p, {x}, same, same, {.outputs = {{DType::f64, {}}}});
+  });
+  CHECK(message_of<DTypeError>([&] { declared(tensor(true), tensor(1.0)); }) ==
+        "cond: output 0 is f32[], f64[] was declared");
+  const auto f = [](const Tensor& p, const Tensor& x, const Tensor& y) {
+    const auto of = [](const Tensor& a, const Tensor& none, const Tensor& b) {
+      return none.defined() ? -a : a - 2 * b;
+    };
+    return cond(p, {x, Tensor(), y}, of, [](const Tensor& a, const Tensor& none, const Tensor& b) {
+      return none.defined() ? -a : 3 * a + b;
+    });
+  };
+  const auto recorded = compile(f);
+  for (int call = 0; call < 2; ++call)
+    for (const bool p : {true, false})
+      CHECK(recorded(tensor(p), tensor(5.0), tensor(1.0)).item() == (p ? 3 : 16));
+}
+
+TEST_CASE("branches assign a variable twice, and other variables", "[recorded][branches]") {
+  const Variable v(tensor(1.0)), w(tensor(10.0)), z(tensor(100.0));
+  const auto f = [=](const Tensor& p, const Tensor& x) {
+    const Tensor y = cond(
+        p, {x},
+        [=](const Tensor& u) {
+          v.assign(2 * u), v.assign(v + 1), w.assign(u);
+          return u;
+        },
+        [=](const Tensor& u) {
+          z.assign(3 * u);
+          return u * v;
+        });
+    return y + v + w + z;
+  };
+  const auto recorded = compile(f);
+  const auto run = [&](const auto& g, bool p) {
+    v.assign(tensor(1.0)), w.assign(tensor(10.0)), z.assign(tensor(100.0));
+    const double y = g(tensor(p), tensor(5.0)).item();
+    return std::vector{y, v.value().item(), w.value().item(), z.value().item()};
+  };
+  for (int call = 0; call < 2; ++call) {
+    CHECK(run(recorded, true) == std::vector<double>{121, 11, 5, 100});
+    CHECK(run(recorded, false) == std::vector<double>{31, 1, 10, 15});
+  }
+  CHECK(run(f, true) == run(recorded, true));
+  CHECK(run(f, false) == run(recorded, false));
+}
+
+TEST_CASE("a branch and a step read parts of captured tensors", "[recorded][branches][loops]") {
+  const auto recorded = compile([](const Tensor& p, const Tensor& x) {
+    const Tensor t = 2 * x;
+    const Tensor y = cond(
+        p, {x},
+        [t](const Tensor& u) {
+          return u * t[1] + reshape(t, {1, 2})[0];
+        },
+        [t](const Tensor& u) { return u * t[0]; });
+    return scan([t](const Tensor& u) { return u + t[1]; }, {y}, {}, {.length = 2});
+  });
+  for (const float k : {1.0F, 2.0F}) {
+    const Tensor x = k * tensor({1.0, 3.0});
+    CHECK(recorded(tensor(true), x).to_vector() ==
+          std::vector<double>{6 * k * k + 14 * k, 18 * k * k + 18 * k});
+    CHECK(recorded(tensor(false), x).to_vector() ==
+          std::vector<double>{2 * k * k + 12 * k, 6 * k * k + 12 * k});
+  }
+}
+
+TEST_CASE("a recorded loop with back_prop = false has no gradient", "[recorded][loops]") {
+  const auto f = [](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const auto step = [](const Tensor& t) { return t * t; };
+    const Tensor y = while_loop([](const Tensor& t) { return t < 10; }, step, {x}, {.back_prop = false});
+    const Tensor z = fori_loop(0, 2, [step](const Tensor&, const Tensor& t) { return step(t); }, {x},
+                               {.back_prop = false});
+    return tape.gradient(y * z * x, x).dense();
+  };
+  const auto recorded = compile(f);
+  CHECK(f(tensor(2.0)).item() == 256);
+  for (int call = 0; call < 2; ++call)
+    CHECK(recorded(tensor(2.0)).item() == 256);
+}
+
+TEST_CASE("what a branch or a step must not do in a recording", "[recorded][branches][loops][errors]") {
+  const auto in_branch = [](auto f) {
+    return message_of<TraceError>([&] {
+      compile([f](const Tensor& p, const Tensor& x) {
+        return cond(
+            p, {x}, [f](const Tensor& u) { return f(u); }, [](const Tensor& u) { return u; });
+      })(tensor(true), tensor(1.0));
+    });
+  };
+  const Variable v(tensor(1.0));
+  CHECK_THAT(in_branch([](const Tensor& u) {
+               const Variable made(u);
+               return made * 2;
+             }),
+             Catch::Contains("a branch or a loop creates a variable"));
+  CHECK_THAT(
+      in_branch([v](const Tensor& u) {
+        return GradientDescent({.learning_rate = 0.1}).minimize([&] { return u * v; }, {.variables = {{v}}});
+      }),
+      Catch::Contains("is in a branch or a loop"));
+  // A step that does something else when it is recorded once more for its gradient.
+  int runs = 0;
+  CHECK_THAT(message_of<TraceError>([&] {
+               compile([&runs, v](const Tensor& x) {
+                 GradientTape tape;
+                 tape.watch(x);
+                 return scan(
+                     [&runs, v](const Tensor& u) {
+                       if (runs++ == 0) v.assign(u);
+                       return u * u;
+                     },
+                     {x}, {}, {.length = 2});
+               })(tensor(1.0));
+             }),
+             Catch::Contains("in one run and not in another"));
+  CHECK(v.value().item() == 1);
+  const auto few = compile([](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    return fori_loop(0, 102, [](const Tensor&, const Tensor& t) { return t * 1.0; }, {x}, {.snapshots = 1});
+  });
+  CHECK_THAT(message_of<ArgumentError>([&] { few(tensor(1.0)); }),
+             Catch::Contains("would run some of them 101 times; use 2 or more"));
 }
 
 }   // namespace inner_recordings_test

@@ -53,8 +53,9 @@ TEST_CASE("the programs of branches and loops are listed below the table", "[rec
       [](const Tensor& x) {
         GradientTape tape;
         tape.watch(x);
-        const Tensor y = cond(sum(x) > 0.0, {x}, [](const Tensor& t) { return exp(t); },
-                              [](const Tensor& t) { return sinh(t); });
+        const Tensor y = cond(
+            sum(x) > 0.0, {x}, [](const Tensor& t) { return exp(t); },
+            [](const Tensor& t) { return sinh(t); });
         const auto step = [](const Tensor&, const Tensor& t) { return t * 0.5 + sin(t); };
         const Tensor z = fori_loop(0, 100, step, y, {.snapshots = 5});
         const Tensor w = while_loop([](const Tensor& t) { return sum(t) < 1e3; },
@@ -65,10 +66,10 @@ TEST_CASE("the programs of branches and loops are listed below the table", "[rec
   f(ones({3}));
   const std::string text = f.summary();
   // The fewest runs of 100 steps with 5 snapshots, by Griewank's and Walther's formula.
-  for (const char* part : {": branch 0\n", ": branch 1\n", "  exp ", "  sinh ", ": step, 100 times",
-                           ": step, with 5 snapshots of 20 B, 316 times for 100 steps",
-                           ": step, again for its gradient", ": condition\n",
-                           ": step, while the condition holds", ": gradient of a step, once for each"}) {
+  for (const char* part :
+       {": branch 0\n", ": branch 1\n", "  exp ", "  sinh ", ": step, 100 times",
+        ": step, with 5 snapshots of 20 B, 316 times for 100 steps", ": step, again for its gradient",
+        ": condition\n", ": step, while the condition holds", ": gradient of a step, once for each"}) {
     INFO(text << "\n" << part);
     CHECK(text.find(part) != std::string::npos);
   }
