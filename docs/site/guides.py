@@ -18,7 +18,7 @@ CHAPTERS = [
 # The pages in the folder of a page's name, which the site shows below it.
 PARTS = {
     "start/tensorflow_walkthrough": ["training", "differences"],
-    "inside/testing": ["cases", "arm", "planted_faults", "small_changes"],
+    "inside/testing": ["cases", "arm", "planted_faults", "planted_faults_control", "small_changes"],
     "reference/performance": ["beside_libtorch", "threads", "half_precision", "compiled_functions", "gradbench", "replicas"],
     "inside/decisions": ["tapes", "memory", "ops", "kernels", "interface", "elementwise_functions", "map", "compiled_functions", "networks", "optimizers", "files",
                          "replicas", "code_base"],
