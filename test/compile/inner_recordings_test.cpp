@@ -684,6 +684,7 @@ TEST_CASE("what a branch or a step computes while recording is stopped has no gr
   for (const double x : {0.5, 1.5, -1.0, 2.0})
     for (std::size_t k = 0; k < 3; ++k)
       CHECK(same_bits(recorded(tensor(x))[k], f(tensor(x))[k]));
+}
 
 TEST_CASE("the checks of a branch or a step run in each replay", "[recorded][branches][loops]") {
   const auto f = compile([](const Tensor& p, const Tensor& x) {
