@@ -69,13 +69,13 @@ void watch(GradientTape& tape, std::span<const Source> sources) {
     s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
 }
 
-Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f) {
+Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f, bool all_captures) {
   const Recorder* const around = thread_state.innermost;
   const RecordingScope unrecorded(nullptr);
   Tensors x;
   for (const Spec& spec : arguments)
     x.push_back(zeros_of(spec));
-  Tracer inner(outer, around);
+  Tracer inner(outer, around, all_captures);
   for (const Tensor& t : x)
     inner.add_argument(t);
   Recorded r{.program = {},

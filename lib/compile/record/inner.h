@@ -45,8 +45,10 @@ struct Recorded {
   NodeId gradient = {};        // the first node of the gradient, if there is one
 };
 
-/// Records f(x…) inside of another recording, for operands of these specs.
-Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f);
+/// Records f(x…) inside of another recording, for operands of these specs. all_captures: whether all captured
+/// tensors that can be differentiated become arguments, and not only those that recorders follow now.
+Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f,
+                bool all_captures = false);
 
 /// The operands of an op that calls programs, each once.
 class Operands {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "compile/record/derivatives.h"
 #include "core/bytes.h"
@@ -10,7 +11,6 @@
 #include "op/observer.h"
 #include "op/recorder.h"
 #include "tape/record_operation.h"
-#include "tape/tape.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
@@ -32,6 +32,11 @@ struct TapedProgram {
   struct Origin {
     enum class From : std::uint8_t { nothing, argument, cotangent, capture, result } from = From::nothing;
     std::size_t index = 0;
+  };
+  /// What a result of the function is, and the index among those.
+  struct Result {
+    enum class Is : std::uint8_t { none, argument, capture, repeated, computed } is;
+    std::size_t index;
   };
   /// A program of gradients, for some of the cotangents.
   struct Backward {
@@ -63,6 +68,8 @@ struct TapedProgram {
   Signature signature;
   Recorded function = {};                  // what the function captures and assigns, and its results
   Differentiated d;                        // its captures as they were found
+  std::vector<Result> results;
+  std::vector<std::size_t> computed;       // the computed ones, counted among the defined ones
   std::shared_ptr<const void> structure;   // of the results
 
   std::vector<Tracer::Capture> captures;   // of the function with its gradients
@@ -92,29 +99,62 @@ struct TapedCall {
   std::shared_ptr<TapedProgram> program;
   OwnedFunction f;
   Arguments x;
-  Differentiated d;    // with the captures of this call
-  Tensors read = {};   // by argument of the backward program; undefined if it is a cotangent, or not read
-  Tensors inputs = {};
+  Differentiated d;   // with the captures of this call
+  DType default_type = default_dtype();
+  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Tensor>> values = {};   // of variables
+  Tensors read = {};     // by argument of the backward program; undefined if it is a cotangent, or not read
+  Tensors inputs = {};   // of the operation that tapes record
 
-  Function function() const { return with_keys(f, x.keys); }
   std::vector<Gradient> backward(std::span<const Tensor> dy) const;
   Tensors forward(std::span<const Tensor> tangents) const;
 
  private:
   std::vector<Gradient> run_backward(std::span<const Tensor> dy, const std::vector<bool>& missing) const;
-  template <class R> R derivative(detail::Programs& programs, const std::vector<bool>& has,
-                                  std::span<const Tensor> given, const OwnedFunction& g) const;
+  template <class R>
+  R derivative(detail::Programs& programs, const std::vector<bool>& has, std::span<const Tensor> given,
+               const OwnedFunction& g) const;
+};
+
+// Scope in which variables, and the default dtype, are as they were in a call, since its function runs again.
+// At its end, variables have their values from before.
+class AsInTheCall {
+ public:
+  explicit AsInTheCall(const TapedCall& call) : type_(default_dtype()) {
+    for (const auto& [cell, value] : call.values) {
+      before_.emplace_back(cell, cell->value);
+      if (cell->value.id() != value.id()) cell->value = value;
+    }
+    for (const auto& [cell, access] : call.program->function.stores)
+      before_.emplace_back(cell, cell->value);
+    if (type_ != call.default_type) set_default_dtype(call.default_type);
+  }
+  ~AsInTheCall() {
+    for (std::size_t k = before_.size(); k-- > 0;)
+      if (const auto& [cell, value] = before_[k]; cell->value.id() != value.id()) cell->value = value;
+    if (default_dtype() != type_) set_default_dtype(type_);
+  }
+  AsInTheCall(const AsInTheCall&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Tensor>> before_;
+  DType type_;
 };
 
 // Calls a derivative, which is a function of the arguments and of some cotangents or tangents.
-template <class R> R TapedCall::derivative(detail::Programs& programs, const std::vector<bool>& has,
-                                           std::span<const Tensor> given, const OwnedFunction& g) const {
-  if (!program->function.stores.empty())
-    throw_error<GradientError>(
-        "{}: it assigns {}, so its gradient is computed once, and not recorded or differentiated; call the "
-        "function without td::compile for that",
-        program->step.name, detail::described(*program->function.stores[0].first));
-  d.captured.require_current(program->step.name);
+template <class R>
+R TapedCall::derivative(detail::Programs& programs, const std::vector<bool>& has,
+                        std::span<const Tensor> given, const OwnedFunction& g) const {
+  std::optional<AsInTheCall> scope;
+  if (!thread_state.trace) {
+    scope.emplace(*this);
+  } else {   // which would read and assign variables in each replay
+    d.captured.require_current(program->step.name);
+    if (!program->function.stores.empty())
+      throw_error<GradientError>(
+          "{}: it assigns {}, so a compiled function cannot take its gradient outside of the function in "
+          "which it was called",
+          program->step.name, detail::described(*program->function.stores[0].first));
+  }
   Arguments all = x;
   all.tensors.insert(all.tensors.end(), given.begin(), given.end());
   for (const bool b : has)
@@ -128,12 +168,14 @@ template <class R> R TapedCall::derivative(detail::Programs& programs, const std
 }
 
 std::vector<Gradient> TapedCall::backward(std::span<const Tensor> dy) const {
-  std::vector<bool> missing, trainable;
+  std::vector<bool> missing, trainable(d.trainable.size());
   Tensors given;
   for (std::size_t k = 0; k < dy.size(); ++k) {
-    trainable.push_back(d.trainable[k] && dy[k].defined());
-    if (d.trainable[k]) missing.push_back(!dy[k].defined());
-    if (trainable.back()) given.push_back(dy[k]);
+    const std::size_t result = program->computed[k];
+    if (!d.trainable[result]) continue;
+    missing.push_back(!dy[k].defined());
+    trainable[result] = dy[k].defined();
+    if (dy[k].defined()) given.push_back(dy[k]);
   }
   const bool is_seen = thread_state.trace || (thread_state.observer && must_see_ops()) ||
                        std::any_of(given.begin(), given.end(), followed) ||
@@ -142,8 +184,9 @@ std::vector<Gradient> TapedCall::backward(std::span<const Tensor> dy) const {
   Differentiated some = d;
   some.trainable = trainable;
   const OwnedFunction g = [some, f = f](Eager::Tensors in, Eager::Keys keys) {
+    const Function again = Tracer::repeated(with_keys(f, keys), Tracer::Repeats::all);
     Tensors y;
-    return detail::returned(some.gradients(with_keys(f, keys), in, UnconnectedGradients::none, y));
+    return detail::returned(some.gradients(again, in, UnconnectedGradients::none, y));
   };
   return derivative<std::vector<Gradient>>(program->gradients, missing, given, g);
 }
@@ -157,9 +200,14 @@ Tensors TapedCall::forward(std::span<const Tensor> tangents) const {
     if (has.back()) sources.push_back(s), given.push_back(tangents[s]);
   }
   const OwnedFunction g = [d = d, sources, f = f](Eager::Tensors in, Eager::Keys keys) {
-    return detail::returned(d.tangents(with_keys(f, keys), sources, in, UnconnectedGradients::none));
+    const Function again = Tracer::repeated(with_keys(f, keys), Tracer::Repeats::all);
+    return detail::returned(d.tangents(again, sources, in, UnconnectedGradients::none));
   };
-  return derivative<Tensors>(program->tangents, has, given, g);
+  const Tensors all = derivative<Tensors>(program->tangents, has, given, g);
+  Tensors computed;
+  for (const std::size_t k : program->computed)
+    computed.push_back(all[k]);
+  return computed;
 }
 
 // Runs a program. arguments: null for those that it does not read.
@@ -183,7 +231,7 @@ std::vector<Gradient> TapedCall::run_backward(std::span<const Tensor> dy,
   const std::shared_ptr<const TapedProgram::Backward> back = program->backward(missing);
   std::vector<const Tensor*> cotangents;
   for (std::size_t k = 0; k < dy.size(); ++k)
-    if (d.trainable[k]) cotangents.push_back(&dy[k]);
+    if (d.trainable[program->computed[k]]) cotangents.push_back(&dy[k]);
   std::vector<ReadOnly> arguments;
   for (std::size_t i = 0; i < program->read.size(); ++i) {
     const TapedProgram::Origin& o = program->read[i];
@@ -207,12 +255,6 @@ std::vector<Gradient> TapedCall::run_backward(std::span<const Tensor> dy,
   return dx;
 }
 
-// Whether one tape is all that records on this thread, and it is differentiated once.
-bool is_differentiated_once() {
-  const auto* tape = dynamic_cast<const Tape*>(thread_state.innermost);
-  return tape && !tape->outer() && !tape->options().persistent;
-}
-
 }   // namespace
 
 // Records the function with zeros for its arguments, and once more with its gradients.
@@ -221,20 +263,46 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   std::vector<random::Key> own_keys;
   for (const random::Key& k : x.keys)
     own_keys.push_back(outer.add_key(k));
+  std::vector<std::uint64_t> ids, given;   // of the results, and of the arguments; 0: none
   const Function run = [&](std::span<const Tensor> in) {
     Tensors own;
     for (const std::size_t first : signature.tensors)
       own.push_back(in[first]);
     Returned r = f(own, own_keys);
     structure = std::move(r.structure);
+    ids.clear(), given.clear();
+    for (const Tensor& t : own)
+      given.push_back(t.id());
+    for (const Tensor& t : r.tensors)
+      ids.push_back(t.defined() ? t.id() : 0);
     return std::move(r.tensors);
   };
   std::vector<Spec> arguments = signature.specs;
-  function = compiled::record(outer, arguments, run);
+  function = compiled::record(outer, arguments, run, true);
   function.program = {}, function.keys.clear();
-  for (const Access& a : function.results) {
-    d.trainable.push_back(is_trainable(a.spec.dtype));
-    if (d.trainable.back()) arguments.push_back(a.spec);
+  std::vector<std::uint64_t> captured;
+  for (const Tracer::Capture& c : function.captures)
+    captured.push_back(c.cell ? c.cell->value.id() : c.tensor.id());
+  std::size_t defined = 0;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    using Is = Result::Is;
+    const auto place = [](std::span<const std::uint64_t> list, std::uint64_t id) {
+      return static_cast<std::size_t>(std::find(list.begin(), list.end(), id) - list.begin());
+    };
+    if (ids[k] == 0)
+      results.push_back({Is::none, 0});
+    else if (const std::size_t i = place(given, ids[k]); i < given.size())
+      results.push_back({Is::argument, i});
+    else if (const std::size_t c = place(captured, ids[k]); c < captured.size())
+      results.push_back({Is::capture, c});
+    else if (const std::size_t first = place(ids, ids[k]); first < k)
+      results.push_back({Is::repeated, first});
+    else
+      results.push_back({Is::computed, computed.size()}), computed.push_back(defined);
+    if (ids[k] == 0) continue;
+    const Spec& spec = function.results[defined++].spec;
+    d.trainable.push_back(results.back().is == Is::computed && is_trainable(spec.dtype));
+    if (d.trainable.back()) arguments.push_back(spec);
   }
   Operands operands;
   d.captured.find(std::span(&function, 1), cells(), operands);
@@ -245,7 +313,7 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
     gradients_like = d.gradients(run, in, UnconnectedGradients::none, y);
     detail::take_tensors(gradients_like, y);
     return y;
-  });
+  }, true);
   for (const Tensor& key : r.keys) {
     const random::Key numbers = key_at(key.raw());
     const auto at = std::find_if(x.keys.begin(), x.keys.end(),
@@ -253,15 +321,15 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
     if (at == x.keys.end()) throw_error<TraceError>("{}: reads a key that is not an argument", o.name);
     keys.push_back(static_cast<std::size_t>(at - x.keys.begin()));
   }
-  const std::size_t results = function.results.size(), end = arguments.size();
+  const std::size_t end = arguments.size();
   has_tensors.assign(r.defined.begin() + static_cast<std::ptrdiff_t>(function.defined.size()),
                      r.defined.end());
   const std::vector<ValueId>& all = r.program.arguments();
   cotangents.assign(all.begin() + static_cast<std::ptrdiff_t>(d.operands),
                     all.begin() + static_cast<std::ptrdiff_t>(end));
-  const std::span<const Access> gradient = std::span<const Access>(r.results).subspan(results);
+  const std::span<const Access> gradient = std::span<const Access>(r.results).subspan(function.results.size());
   Parts parts = cut(r, cotangents, gradient);
-  for (std::size_t k = 0; k < results; ++k)
+  for (const std::size_t k : computed)
     parts.first.add_output(r.results[k]);
   for (const auto& cell : cells())
     parts.first.add_output(std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) {
@@ -322,9 +390,11 @@ void run(const std::shared_ptr<TapedProgram>& p, const Arguments& x, CapturedSou
   Tensors all;
   observe_step(p->step, [&] { all = replay(*p->forward, arguments, p->keys, x.keys); });
 
-  const std::size_t results = p->function.results.size();
+  const std::size_t computed = p->computed.size();
   const auto call = std::make_shared<TapedCall>(TapedCall{p, std::move(f), x, p->d});
   call->d.captured = std::move(captured);
+  for (std::size_t k = 0; k < captures.size(); ++k)
+    if (p->captures[k].cell) call->values.emplace_back(p->captures[k].cell, captures[k]);
   for (const TapedProgram::Origin& o : p->read)
     call->read.push_back(o.from == From::argument  ? x.tensors[o.index]
                          : o.from == From::capture ? captures[o.index]
@@ -334,15 +404,24 @@ void run(const std::shared_ptr<TapedProgram>& p, const Arguments& x, CapturedSou
     call->inputs.push_back(x.tensors[i]);
   const Tensors& values = call->d.captured.values();
   call->inputs.insert(call->inputs.end(), values.begin(), values.end());
-  const std::span<Tensor> given(all.data(), results);
   record_operation_accepting_none(
-      p->step.name, given, call->inputs, [call](std::span<const Tensor> dy) { return call->backward(dy); },
+      p->step.name, std::span(all).first(computed), call->inputs,
+      [call](std::span<const Tensor> dy) { return call->backward(dy); },
       [call](std::span<const Tensor> tangents) { return call->forward(tangents); });
   for (std::size_t k = 0; k < p->function.stores.size(); ++k)
-    Variable(p->function.stores[k].first).assign(all[results + k]);
+    Variable(p->function.stores[k].first).assign(all[computed + k]);
   y.clear();
-  for (std::size_t k = 0, next = 0; k < p->function.defined.size(); ++k)
-    y.push_back(p->function.defined[k] ? std::move(all[next++]) : Tensor());
+  for (const TapedProgram::Result& r : p->results) {
+    using Is = TapedProgram::Result::Is;
+    const auto value = [&](const Tracer::Capture& c) {
+      return c.cell ? operands.value_of(c.cell) : c.tensor;
+    };
+    y.push_back(r.is == Is::argument   ? x.tensors[r.index]
+                : r.is == Is::capture  ? value(p->function.captures[r.index])
+                : r.is == Is::repeated ? y[r.index]
+                : r.is == Is::computed ? all[r.index]
+                                       : Tensor());
+  }
 }
 
 }   // namespace
@@ -374,7 +453,6 @@ TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::
     captured.find(std::span(&p->function, 1), p->cells(), operands);
     if (!captured.are_those_of(p->d.captured)) continue;
     if (p->is_plain()) return Way::as_unwatched;
-    if (!p->function.stores.empty() && !is_differentiated_once()) return Way::by_itself;
     run(p, x, std::move(captured), operands, f.owned(), y);
     structure = p->structure;
     return Way::done;

@@ -38,11 +38,24 @@ std::uint64_t next_tensor_id() {
   return shape_only(Spec{DType::f32, {}}).id();
 }
 
+// The specs that a call infers.
+std::vector<Spec> specs_of(const Call& c) {
+  return c.op.infer.many ? c.op.infer.many(c) : std::vector<Spec>{c.op.infer.one(c)};
+}
 // Makes the outputs of a call zeros of the specs that it infers.
 void clear_all(const Call& c, std::span<Tensor> y) {
-  const std::vector<Spec> specs = c.op.infer.many ? c.op.infer.many(c) : std::vector<Spec>{c.op.infer.one(c)};
+  const std::vector<Spec> specs = specs_of(c);
   for (std::size_t k = 0; k < y.size(); ++k)
     y[k] = zeros_of(specs[k]);
+}
+
+// A tensor whose elements differ from each other and from zeros.
+Tensor other_numbers(const Spec& spec) {
+  Tensor t = zeros_of(spec);
+  const auto bytes = static_cast<std::ptrdiff_t>(size_of(spec.dtype));
+  for (std::ptrdiff_t i = 0; i < t.size(); ++i)
+    t.raw()[i * bytes] = spec.dtype == DType::boolean ? std::byte{1} : static_cast<std::byte>(1 + i % 100);
+  return t;
 }
 
 // The numbers of a key as a tensor, for the programs of branches and loops.
@@ -79,9 +92,10 @@ Tracer::Tracer(std::string name, Allowed allowed)
     : name_(std::move(name)), allowed_(allowed), presence_(std::in_place), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
-Tracer::Tracer(Tracer& outer, const Recorder* around)
+Tracer::Tracer(Tracer& outer, const Recorder* around, bool all_captures)
     : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
-  outer_ = &outer, around_ = around, first_recorder_ = Recorder::next_serial();
+  outer_ = &outer, around_ = around, all_captures_ = all_captures;
+  first_recorder_ = Recorder::next_serial();
 }
 Tracer::~Tracer() { end(); }
 
@@ -193,7 +207,7 @@ Access Tracer::add_constant(const Tensor& x) {
 // Of an inner recording: makes a tensor that is computed in the outer recording an argument.
 std::optional<Access> Tracer::capture(const Tensor& x, std::string_view reader) {
   if (!outer_ || is_recorded(x)) return {};
-  bool is_followed = false;
+  bool is_followed = all_captures_ && is_trainable(x.dtype());
   for (const Recorder* r = around_; r; r = r->outer())
     is_followed |= is_trainable(x.dtype()) && (r->watches_all() || r->tracks(x));
   if (!is_followed && outer_->is_constant(outer_->access_to(x, reader))) return {};
@@ -366,11 +380,44 @@ void Tracer::define(OpNode node, std::span<const Tensor> y) {
   program_.define(std::move(node));
 }
 
+// Of an inner recording, whose tensors are zeros: refuses an op whose shapes depend on the numbers of its
+// inputs, by inferring them once more from other numbers.
+void Tracer::require_known_shapes(const Call& c, std::span<const Tensor> y) {
+  bool is_smooth = c.op.rule.kind != RuleKind::none;
+  for (int i = 0; i < c.x.size(); ++i)
+    is_smooth &= !c.x[i].defined() || is_trainable(c.x[i].dtype());
+  if (is_smooth) return;   // it has derivatives, so its shape does not jump
+  std::vector<Tensor> others;
+  for (int i = 0; i < c.x.size(); ++i)
+    others.push_back(c.x[i].defined() && !is_constant(access_to(c.x[i], c.op.name))
+                         ? other_numbers(c.x[i].spec())
+                         : c.x[i]);
+  std::vector<const Tensor*> x;
+  for (const Tensor& t : others)
+    x.push_back(&t);
+  bool is_known = true;
+  try {
+    const std::vector<Spec> specs =
+        specs_of({.op = c.op, .raw_attrs = c.raw_attrs, .x = {x.data(), c.x.size()}});
+    for (std::size_t k = 0; k < specs.size(); ++k)
+      is_known &= specs[k] == y[k].spec();
+  } catch (const std::exception&) {
+    is_known = false;
+  }
+  if (!is_known)
+    refuse(
+        fmt::format("{}: the shape of the result of {} depends on the numbers of its inputs, which are not "
+                    "known in the functions of branches and loops; compute it outside of them, or mask "
+                    "elements instead of selecting them{}",
+                    name_, c.op.name, place()));
+}
+
 void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
   map_ = nullptr;
   bool fails = false;
   if (outer_ && !c.op.forward.loops && !is_constant(node)) {
+    require_known_shapes(c, y);
     for (Tensor& t : y)
       clear(t);
   } else {
@@ -536,6 +583,7 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
     const bool fails = std::any_of(y.begin(), y.end(), [](const Tensor& t) { return !t.defined(); });
     if (outer_ && (fails || !is_constant(node))) {
       clear_all(c, y);
+      require_known_shapes(c, y);
       return define(std::move(node), y);
     }
   }

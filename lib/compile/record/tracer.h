@@ -26,8 +26,9 @@ class Tracer final : public Trace {
   /// Starts a recording inside of another one, of a function that a node of that one calls. Kernels that
   /// could fail for other numbers do not run: the results of ops are zeros. Tensors and variables that the
   /// function captures become further arguments.
-  /// So do constants of the outer recording that these recorders follow.
-  Tracer(Tracer& outer, const Recorder* around);
+  /// So do constants of the outer recording that these recorders follow, or, with all_captures, all that can be
+  /// differentiated.
+  Tracer(Tracer& outer, const Recorder* around, bool all_captures);
   ~Tracer() override;
 
   /// An argument that was found while an inner function was recorded: a tensor, or the value of a variable.
@@ -162,6 +163,7 @@ class Tracer final : public Trace {
   void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   bool attempt_ops(const std::function<void()>& f);
   void run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
+  void require_known_shapes(const Call& c, std::span<const Tensor> y);
   void flush_stores();
   std::string place() const;
 
@@ -171,6 +173,7 @@ class Tracer final : public Trace {
   std::optional<Observer> presence_;   // so that dispatch notices the trace
   Tracer* outer_ = nullptr;            // of an inner recording
   const Recorder* around_ = nullptr;
+  bool all_captures_ = false;
   std::uint64_t first_recorder_ = 0;   // of an inner recording: the first serial number of its recorders
   Repeats repeats_ = Repeats::nothing;
   NodeId gradient_ = {};
