@@ -2,7 +2,9 @@
 #include "compile/replay/small_node.h"
 
 #include <algorithm>
+#include <functional>
 
+#include "compile/fuse/ops_by_name.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/gemm.h"
@@ -53,6 +55,10 @@ template <class T> void SmallMap<T>::run(const Places& at) const {
   loop(in<T>(at.y[0]), row.x, n);
 }
 
+void SmallDecision::run(const Places& at) const {
+  loop(at.x[0], at.x[operands - 1], in<bool>(at.y[0]), n, singles);
+}
+
 template <class T> void SmallVjp<T>::run(const Places& at) const {
   for (int k = 0; k < results; ++k)
     if (sums >> k & 1) begin_sum<T>(at.x[inputs + 2 + k], at.y[k], n);
@@ -89,6 +95,57 @@ template <class T> void SmallParts<T>::run(const Places& at) const {
 }
 
 namespace {
+
+// The loops of comparisons and logic, with the functions of ops/elementwise/compare.cpp.
+template <class T, class F>
+void decide(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles) {
+  const T *p = in<T>(a), *q = in<T>(b);
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = F()(p[singles & 1 ? 0 : i], q[singles & 2 ? 0 : i]);
+}
+struct LogicalNot {
+  bool operator()(bool a, bool) const { return !a; }
+};
+struct DecisionLoops {
+  SmallDecision::Loop f32, f64, i64, boolean;
+};
+template <class F>
+constexpr DecisionLoops kComparing = {decide<float, F>, decide<double, F>, decide<std::int64_t, F>, nullptr};
+template <class F> constexpr DecisionLoops kDeciding = {nullptr, nullptr, nullptr, decide<bool, F>};
+constexpr std::pair<std::string_view, const DecisionLoops*> kDecisions[] = {
+    {"less", &kComparing<std::less<>>},
+    {"less_equal", &kComparing<std::less_equal<>>},
+    {"greater", &kComparing<std::greater<>>},
+    {"greater_equal", &kComparing<std::greater_equal<>>},
+    {"equal", &kComparing<std::equal_to<>>},
+    {"not_equal", &kComparing<std::not_equal_to<>>},
+    {"logical_and", &kDeciding<std::logical_and<>>},
+    {"logical_or", &kDeciding<std::logical_or<>>},
+    {"logical_not", &kDeciding<LogicalNot>},
+};
+
+std::optional<SmallDecision> decision(const Program& p, const OpNode& node) {
+  static const auto& loops = ops_by_name<const DecisionLoops*>(kDecisions);
+  const auto found = loops.find(node.op);
+  if (found == loops.end() || node.in.empty() || node.in.size() > 2) return {};
+  const std::int64_t n = p[node.out[0]].spec.shape.size();
+  if (!is_few(n)) return {};
+  const DType dtype = node.in[0].spec.dtype;
+  const SmallDecision::Loop loop = dtype == DType::f32       ? found->second->f32
+                                   : dtype == DType::f64     ? found->second->f64
+                                   : dtype == DType::i64     ? found->second->i64
+                                   : dtype == DType::boolean ? found->second->boolean
+                                                             : nullptr;
+  if (!loop) return {};
+  unsigned singles = 0;
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    const Access& a = node.in[i];
+    if (!a.reads() || a.spec.dtype != dtype || (a.size() != n && a.size() != 1)) return {};
+    if (a.size() != n) singles |= 1u << i;
+  }
+  return SmallDecision{loop, static_cast<std::int32_t>(node.in.size()), static_cast<std::int32_t>(n),
+                       singles};
+}
 
 // Makes the small form of nodes of one dtype: f32, f64, or i64, of which additions alone have one.
 template <class T> class Maker {
@@ -273,6 +330,7 @@ std::optional<SmallNode> SmallNode::of(const Program& p, const Node& node) {
     if (n->out.size() != 1 || !n->out[0]) return {};
     if (n->map && n->op->meaning == Meaning::add && p[n->out[0]].spec.dtype == DType::i64)   // as of an index
       return as_small(Maker<std::int64_t>(p, DType::i64).map(*n->map, n->in, n->out[0]));
+    if (p[n->out[0]].spec.dtype == DType::boolean) return as_small(decision(p, *n));
     if (n->map) return make(n->out[0], [&](const auto& m) { return m.map(*n->map, n->in, n->out[0]); });
     if (n->op->meaning == Meaning::matmul)
       return make(n->out[0], [&](const auto& m) {

@@ -31,6 +31,16 @@ template <class T> struct SmallMap {
   void run(const Places& at) const;
 };
 
+/// y = a comparison of x0 and x1, or a logical op of bools, element by element. Bit i of `singles`: operand i
+/// has one element. A single operand is both.
+struct SmallDecision {
+  using Loop = void (*)(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles);
+  Loop loop;
+  std::int32_t operands, n;
+  unsigned singles;
+  void run(const Places& at) const;
+};
+
 /// The gradients of an elementwise op with respect to inputs of the shape of dy.
 template <class T> struct SmallVjp {
   kernels::VjpLoop<T> loop;
@@ -63,8 +73,8 @@ class SmallNode {
 
  private:
   using Call = std::variant<SmallProduct<float>, SmallProduct<double>, SmallMap<float>, SmallMap<double>,
-                            SmallMap<std::int64_t>, SmallVjp<float>, SmallVjp<double>, SmallParts<float>,
-                            SmallParts<double>>;
+                            SmallMap<std::int64_t>, SmallDecision, SmallVjp<float>, SmallVjp<double>,
+                            SmallParts<float>, SmallParts<double>>;
   explicit SmallNode(Call call) : call_(std::move(call)) {}
   Call call_;
 };
