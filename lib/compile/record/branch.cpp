@@ -36,10 +36,18 @@ struct Side {
   /// i for operand i.
   std::vector<int> results;
 };
-struct BranchAttrs {
-  std::shared_ptr<const std::vector<Side>> sides;
-  std::shared_ptr<const std::vector<Spec>> results;
+class Branches final : public CalledPrograms {
+ public:
+  Branches(std::vector<Side> sides, std::vector<Spec> results)
+      : sides(std::move(sides)), results(std::move(results)) {}
+  std::unique_ptr<PreparedCall> prepare() const override;
+
+  const std::vector<Side> sides;
+  const std::vector<Spec> results;
 };
+const Branches& branches(const Call& c) {
+  return static_cast<const Branches&>(*c.attrs<CallAttrs>().programs);
+}
 
 std::size_t selected(const Tensor& index, std::size_t sides) {
   if (index.dtype() == DType::boolean) return *elements<std::uint8_t>(index) ? 0 : 1;
@@ -47,31 +55,56 @@ std::size_t selected(const Tensor& index, std::size_t sides) {
   return BranchIndex(index).among(sides);
 }
 
-void run_branch(const Call& c, std::span<Tensor> y) {
-  const auto& sides = *c.attrs<BranchAttrs>().sides;
-  const Untraced untraced;   // the index is an operand, and its numbers are those of this call
-  const Side& side = sides[selected(c.x[0], sides.size())];
-  std::vector<ReadOnly> x;
-  for (const int i : side.callee->operands)
-    x.emplace_back(i == kNone ? nullptr : c.x[1 + i].raw());
-  std::vector<Writable> out(side.callee->plan.program.outputs().size());
-  for (std::size_t k = 0; k < y.size(); ++k)
-    if (const int from = side.results[k]; from >= 0)
-      out[static_cast<std::size_t>(from)] = OutputSlot(y[k]).memory();
-    else if (from != kNone)
-      copy_elements(c.x[1 + (-2 - from)], y[k]);
-  std::vector<random::Key> keys;
-  for (const int i : side.callee->keys)
-    keys.push_back(key_at(c.x[1 + i].raw()));
-  const BorrowedWorkspace workspace(side.callee->workspaces);
-  workspace->replay(0, side.callee->plan).run_at(x, keys, out);
-}
+class PreparedBranch final : public PreparedCall {
+ public:
+  explicit PreparedBranch(const Branches& all) : all_(all), lists_(all.sides.size()) {
+    for (std::size_t i = 0; i < lists_.size(); ++i) {
+      const Callee& callee = *all.sides[i].callee;
+      lists_[i].x.resize(callee.operands.size());
+      lists_[i].keys.resize(callee.keys.size());
+      lists_[i].out.resize(callee.plan.program.outputs().size());
+    }
+  }
+
+  void run(Refs x, std::span<Tensor> y) override {
+    const Untraced untraced;   // the index is an operand, and its numbers are those of this call
+    const std::size_t number = selected(x[0], lists_.size());
+    const Side& side = all_.sides[number];
+    const Callee& callee = *side.callee;
+    Lists& lists = lists_[number];
+    for (std::size_t i = 0; i < lists.x.size(); ++i)
+      if (const int from = callee.operands[i]; from != kNone) lists.x[i] = ReadOnly(x[1 + from].raw());
+    for (std::size_t k = 0; k < y.size(); ++k)
+      if (const int from = side.results[k]; from >= 0)
+        lists.out[static_cast<std::size_t>(from)] = OutputSlot(y[k]).memory();
+      else if (from != kNone)
+        copy_elements(x[1 + (-2 - from)], y[k]);
+    for (std::size_t i = 0; i < lists.keys.size(); ++i)
+      lists.keys[i] = key_at(x[1 + callee.keys[i]].raw());
+    workspace_.replay(number, callee.plan).run_at(lists.x, lists.keys, lists.out);
+  }
+
+ private:
+  // The arguments, keys and results of a side.
+  struct Lists {
+    std::vector<ReadOnly> x;
+    std::vector<random::Key> keys;
+    std::vector<Writable> out;
+  };
+  const Branches& all_;
+  std::vector<Lists> lists_;
+  Workspace workspace_;   // of all sides, of which one runs at a time
+};
+
+std::unique_ptr<PreparedCall> Branches::prepare() const { return std::make_unique<PreparedBranch>(*this); }
+
+void run_branch(const Call& c, std::span<Tensor> y) { PreparedBranch(branches(c)).run(c.x, y); }
 
 constexpr Op branch_op(Meaning meaning) {
   return {.name = "branch",
           .doc = "The results of one of several programs.",
           .args = {"index", "operand"},
-          .infer = [](const Call& c) { return *c.attrs<BranchAttrs>().results; },
+          .infer = [](const Call& c) { return branches(c).results; },
           .forward = {run_branch, Outputs::fresh, KernelDtypes::all},
           .rule = Rule::none(),
           .meaning = meaning};
@@ -91,8 +124,7 @@ Tensors run_op(const Tensor& index, const Tensors& operands, std::vector<Side> s
   x.insert(x.end(), operands.begin(), operands.end());
   const RecordingScope unrecorded(nullptr);
   const Op& op = acts ? kBranchWithEffect : kBranch;
-  return op.run(x, BranchAttrs{std::make_shared<const std::vector<Side>>(std::move(sides)),
-                               std::make_shared<const std::vector<Spec>>(std::move(specs))});
+  return op.run(x, CallAttrs{std::make_shared<const Branches>(std::move(sides), std::move(specs))});
 }
 
 // The specs of the results, which all branches share.

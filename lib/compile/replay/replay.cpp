@@ -96,7 +96,10 @@ void Replay::add_bound(const Node& node) {
       [&](ValueId v) { b.y.push_back(result(v)); });
   for (const Tensor& t : b.x)   // these stay in place when b is moved
     b.refs.push_back(&t);
-  if (const OpNode* n = as<OpNode>(node); n && n->key) b.attrs = n->attrs;
+  if (const OpNode* n = as<OpNode>(node)) {
+    if (n->key) b.attrs = n->attrs;
+    if (const CalledPrograms* programs = called_programs(n->attrs.view())) b.call = programs->prepare();
+  }
   bound_.push_back(std::move(b));
 }
 
@@ -333,6 +336,7 @@ void Replay::run_node(Bound& b) {
 }
 
 void Replay::run(const OpNode& n, Bound& b) {
+  if (b.call) return b.call->run({b.refs.data(), static_cast<int>(b.refs.size())}, b.y);
   if (n.key) b.attrs.key() = keys_[n.key];
   const Call c{.op = *n.op,
                .raw_attrs = n.key ? b.attrs.view() : n.attrs.view(),

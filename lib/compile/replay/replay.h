@@ -2,6 +2,7 @@
 // replays.
 #pragma once
 #include "compile/plan/plan.h"
+#include "compile/replay/called.h"
 #include "compile/replay/small_node.h"
 #include "op/observer.h"
 
@@ -41,6 +42,7 @@ class Replay {
     std::vector<Tensor> x = {}, y = {};   // undefined if the result is not wanted
     std::vector<const Tensor*> refs = {};
     OwnedAttrs attrs = {};   // the attributes of a node with a key, which changes from call to call
+    std::unique_ptr<PreparedCall> call = {};   // of a node that runs programs
   };
   /// A pointer of a node that is set to the beginning of an operand.
   struct Use {
