@@ -14,6 +14,8 @@ inline void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes)
     std::memcpy(to, from, 4);
   else if (bytes == 8)
     std::memcpy(to, from, 8);
+  else if (bytes == 1)
+    *to = *from;
   else if (bytes > 0)
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
