@@ -39,7 +39,7 @@ struct Stack {
 class Steps {
  public:
   Steps(const LoopProgram& l, const Stretch& s, TensorPointers x, std::span<Tensor> y)
-      : l_(l), s_(s), y_(y), step_(*l.step, 1) {
+      : l_(l), s_(s), y_(y), step_(step_of(l), 1) {
     for (const Spec& spec : l.carries)
       bytes_.push_back(spec.nbytes()), offsets_.push_back(second_), second_ += padded_bytes(spec);
     buffers_ = Arena(2 * second_);
@@ -56,7 +56,7 @@ class Steps {
     first_output_ = s.local_outputs ? first : 0;
     for (std::size_t i = 0; i < l.outputs.size(); ++i)
       outputs_.push_back(OutputSlot(y[l.carries.size() + i]).memory());
-    bind(*l.step, x, step_);
+    bind(step_of(l), x, step_);
     if (l.block && s.end - s.begin >= l.block_steps)
       bind(*l.block, x, block_.emplace(*l.block, l.block_steps));
     if (l.condition) bind(*l.condition, x, condition_.emplace(*l.condition, 1));
@@ -67,15 +67,10 @@ class Steps {
 
   // Returns the number of steps.
   std::int64_t run() {
-    std::int64_t k = s_.begin;
-    if (block_)
-      for (; s_.end - k >= l_.block_steps; k += l_.block_steps)
-        run(*block_, k);
-    for (; k < s_.end && goes_on(); ++k)
-      run(step_, k);
+    const std::int64_t n = l_.condition ? run_while() : run_all();
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
       copy_bytes(carries_[i].get(), y_[i].raw(), l_.carries[i].nbytes());
-    return k - s_.begin;
+    return n;
   }
 
  private:
@@ -97,6 +92,54 @@ class Steps {
     std::vector<random::Key> keys = {};
   };
 
+  static const Callee& step_of(const LoopProgram& l) { return l.checked ? *l.checked : *l.step; }
+
+  std::int64_t run_all() {
+    std::int64_t k = s_.begin;
+    if (block_)
+      for (; s_.end - k >= l_.block_steps; k += l_.block_steps)
+        run(*block_, k);
+    for (; k < s_.end; ++k)
+      run(step_, k);
+    return k - s_.begin;
+  }
+  // A loop may have few steps, so the first ones run alone, as many as a block has. If the condition does not
+  // hold after some step of a block, the block is dropped, and its steps run alone.
+  std::int64_t run_while() {
+    std::int64_t k = s_.begin;
+    bool in_blocks = block_.has_value();
+    for (bool holds = k < s_.end && goes_on(); holds && k < s_.end;) {
+      if (in_blocks && k - s_.begin >= l_.block_steps && s_.end - k >= l_.block_steps) {
+        run(*block_, k);
+        in_blocks = held_before_last(l_.block_steps);
+        if (in_blocks)
+          k += l_.block_steps, holds = held(l_.block_steps - 1);
+        else
+          drop_results();
+      } else {
+        run(step_, k++);
+        holds = l_.checked ? held(0) : k < s_.end && goes_on();
+      }
+    }
+    return k - s_.begin;
+  }
+  // Makes the carries again those before the last program, which was not the first one.
+  void drop_results() {
+    is_second_ = !is_second_;
+    for (std::size_t i = 0; i < carries_.size(); ++i)
+      carries_[i] = place_of_carry(i);
+  }
+  Writable place_of_carry(std::size_t i) const {
+    return buffers_.at(is_second_ ? second_ + offsets_[i] : offsets_[i]);
+  }
+  // Whether the condition held after step j of the last program.
+  bool held(std::int64_t j) const { return holds_.at(j).get()[0] != std::byte{0}; }
+  bool held_before_last(std::int64_t n) const {
+    for (std::int64_t j = 0; j + 1 < n; ++j)
+      if (!held(j)) return false;
+    return true;
+  }
+
   // Runs steps k, k + 1, ..., which are those of one program.
   void run(Part& part, std::int64_t k) {
     const auto step_at = [&](std::int64_t j) { return l_.reverse ? s_.of - 1 - k - j : k + j; };
@@ -104,13 +147,15 @@ class Steps {
     is_second_ = !is_second_;
     results_.clear();
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      results_.push_back(buffers_.at(is_second_ ? second_ + offsets_[i] : offsets_[i]));
+      results_.push_back(place_of_carry(i));
     std::int64_t temporary = 0;
     for (std::int64_t j = 0; j < part.steps; ++j)
       for (std::size_t i = 0; i < l_.outputs.size(); ++i)
         results_.push_back(is_written_in_place(i) ? place_of(i, step_at(j))
                                                   : temporary_.at(std::exchange(
                                                         temporary, temporary + padded_bytes(l_.outputs[i]))));
+    for (std::int64_t j = 0; l_.checked && j < part.steps; ++j)
+      results_.push_back(holds_.at(j));
     part.replay.run_at(part.arguments, part.keys, results_);
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
       carries_[i] = results_[i];
@@ -141,7 +186,6 @@ class Steps {
                                        : ReadOnly(entries_[static_cast<std::size_t>(c.entry)].at(at));
   }
   bool goes_on() {
-    if (!condition_) return true;
     update(*condition_, 0);
     const Writable holds[] = {holds_.at(0)};
     condition_->replay.run_at(condition_->arguments, condition_->keys, holds);
@@ -161,7 +205,7 @@ class Steps {
   const std::span<Tensor> y_;
   Part step_;
   std::optional<Part> block_, condition_;
-  Arena buffers_, temporary_, holds_{64};
+  Arena buffers_, temporary_, holds_{64};        // holds_: by step of a program
   std::vector<std::int64_t> offsets_, bytes_;    // by carry; by result of a step
   std::int64_t second_ = 0, first_output_ = 0;   // second_: the offset of the second place of the carries
   bool is_second_ = false;
@@ -327,12 +371,46 @@ bool LoopProgram::acts() const {
   return compiled::acts(step->plan.program) || (condition && compiled::acts(condition->plan.program));
 }
 
+// Appends the condition to the step.
+void LoopProgram::add_checked() {
+  const Program& next = condition->plan.program;
+  if (next.keys().size() > 0 || next.outputs()[0].spec != Spec{DType::boolean, {}} || !is_harmless(next))
+    return;
+  Program p = step->plan.program;
+  std::vector<int> operands = step->operands;
+  std::vector<Access> arguments;
+  for (std::size_t i = 0; i < next.arguments().size(); ++i) {
+    const ValueId v = next.arguments()[i];
+    if (next[v].argument != i) return;
+    const int at = condition->operands[i];
+    if (at == kNone || static_cast<std::size_t>(at) < carries.size()) {
+      arguments.push_back(at == kNone ? Access() : p.outputs()[static_cast<std::size_t>(at)]);
+      continue;
+    }
+    const auto known =
+        static_cast<std::size_t>(std::find(operands.begin(), operands.end(), at) - operands.begin());
+    if (known < operands.size()) {
+      arguments.push_back(p.all_of(p.arguments()[known]));
+    } else {
+      arguments.push_back(p.all_of(p.add_argument(next[v].spec)));
+      operands.push_back(at);
+    }
+  }
+  const auto made = std::make_shared<Callee>(followed_by(std::move(p), next, arguments));
+  made->operands = std::move(operands), made->keys = step->keys;
+  checked = made;
+}
+
 // Adds the program of several steps, if a step is so short that calling its program takes long beside it.
+// With a condition, a block may run steps after the last one, whose results are dropped.
 void LoopProgram::add_block() {
   constexpr std::size_t nodes = 160;
   constexpr std::int64_t bytes = 1024, most_steps = 32;
-  const Program& p = step->plan.program;
-  if (condition || p.size() == 0 || 2 * p.size() > nodes) return;
+  if (condition) add_checked();
+  const Callee& one = checked ? *checked : *step;
+  const Program& p = one.plan.program;
+  if (condition && (!checked || !outputs.empty() || !is_harmless(p))) return;
+  if (p.size() == 0 || 2 * p.size() > nodes) return;
   for (const Value& v : p.values())
     if (v.from != Value::From::nothing && v.spec.nbytes() > bytes) return;
   for (const DerivedKey& key : p.keys())
@@ -341,7 +419,7 @@ void LoopProgram::add_block() {
   for (std::size_t i = 0; i < p.arguments().size(); ++i) {
     if (p[p.arguments()[i]].argument != i) return;
     using Is = StepArgument::Is;
-    const int at = step->operands[i];
+    const int at = one.operands[i];
     const auto k = static_cast<std::size_t>(at);
     arguments.push_back(at == kNone                    ? StepArgument{Is::same}
                         : k < carries.size()           ? StepArgument{Is::carry, k}
@@ -350,7 +428,7 @@ void LoopProgram::add_block() {
   }
   block_steps = std::min({most_steps, steps, static_cast<std::int64_t>(nodes / p.size())});
   if (block_steps < 2) return;
-  block = callee_like(*step, unrolled(p, arguments, carries.size(), block_steps, reverse));
+  block = callee_like(one, unrolled(p, arguments, carries.size(), block_steps, reverse));
 }
 
 namespace {
@@ -373,7 +451,7 @@ template <class F> LoopProgram with_outputs(LoopProgram l, const F& wanted) {
     if (i >= carries && wanted(i - carries)) l.outputs.push_back(outputs[i - carries]);
   }
   l.step = callee_like(*l.step, std::move(p));
-  l.block = {}, l.block_steps = 0;
+  l.checked = {}, l.block = {}, l.block_steps = 0;
   l.add_block();
   return l;
 }

@@ -13,13 +13,20 @@ struct LoopProgram {
   std::vector<Spec> carries, outputs;              // of a step
   std::size_t entries;                             // the number of operands with an entry for each step
   bool reverse;                                    // whether steps go from the last entries to the first
-  std::shared_ptr<const Callee> block = {};        // of `block_steps` steps, if these are short; else null
+  /// `step`, with whether the condition holds after it as one more result, if that may be computed after the
+  /// last step as well; else null.
+  std::shared_ptr<const Callee> checked = {};
+  std::shared_ptr<const Callee> block = {};   // of `block_steps` steps, if these are short; else null
   std::int64_t block_steps = 0;
 
   std::vector<Spec> results() const;
   /// Whether its programs have nodes that act.
   bool acts() const;
+  /// Adds `checked` and `block`.
   void add_block();
+
+ private:
+  void add_checked();
 };
 /// Runs it as an op, which no tape records. If it has a condition, the last result is the number of steps, an
 /// i64.
