@@ -1,5 +1,6 @@
 // Nodes of few elements, which a replay computes without kernels: the same bits as by kernels.
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "closeness.h"
 #include "compile/unchanged.h"
@@ -65,6 +66,39 @@ TEST_CASE("small products have the bits of the kernel for large ones", "[recorde
                   },
                   {a, b, {m, n}, a}, dtype);
             }
+}
+
+TEST_CASE("small comparisons and logic have the results of kernels", "[recorded][replay][small]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i32, DType::f16}) {
+    std::vector<double> numbers = {-0.0, 0, 1, -1, 2, 7};
+    if (is_floating(dtype)) numbers.insert(numbers.end(), {nan, inf, -inf});
+    const auto all = [](const Many& x) {
+      return Many{less(x[0], x[1]),          less_equal(x[0], x[1]), greater(x[0], x[1]),
+                  greater_equal(x[0], x[1]), equal(x[0], x[1]),      not_equal(x[0], x[1])};
+    };
+    const auto each = [&](const Many& x) { return Many{all(x)[0]}; };
+    const auto recorded = compile([&](const Many& x) { return all(x); });
+    const auto alone = compile([&](const Many& x) { return each(x); });
+    for (const double a : numbers)
+      for (const double b : numbers)
+        for (const std::int64_t n : {1, 3}) {
+          CAPTURE(name_of(dtype), a, b, n);
+          const Many x = {tensor(a, dtype), n == 1 ? tensor(b, dtype) : full({n}, b, dtype)};
+          const Many wanted = all(x), actual = recorded(x);
+          for (std::size_t i = 0; i < wanted.size(); ++i)
+            CHECK(difference(actual[i], wanted[i]) == "");
+          CHECK(difference(alone(x)[0], wanted[0]) == "");
+        }
+  }
+  for (const std::int64_t n : {1, 2, 5, 300}) {
+    CAPTURE(n);
+    check(
+        [](const Many& x) {
+          return Many{logical_and(x[0], x[1]), logical_or(x[1], x[0]), logical_not(x[0]), equal(x[0], x[1])};
+        },
+        {{n}, {}}, DType::boolean);
+  }
 }
 
 TEST_CASE("small parts have the bits of kernels", "[recorded][replay][small]") {

@@ -1,0 +1,160 @@
+// Loops with conditions, whose steps run in blocks: as many steps as of an eager run, with the same bits.
+#include <array>
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "compile/unchanged.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/control.h"
+#include "tapedeck/tapedeck.h"
+
+namespace loop_blocks_test {
+
+using namespace tapedeck;
+using test::difference;
+
+namespace {
+
+using Many = std::vector<Tensor>;
+constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+Tensor count(std::int64_t n) { return tensor(n, DType::i64); }
+
+// Compares replays with eager runs.
+template <class F> void check(const F& f, const std::vector<Many>& calls) {
+  const auto recorded = compile([&f](const Many& x) { return f(x); });
+  (void)recorded(calls[0]);
+  for (const Many& x : calls) {
+    const Many wanted = f(x), actual = recorded(x);
+    REQUIRE(wanted.size() == actual.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      CAPTURE(i, x[0].item());
+      CHECK(difference(actual[i], wanted[i]) == "");
+    }
+  }
+}
+
+// For numbers of steps around those of blocks.
+std::vector<Many> calls_with(const Tensor& x) {
+  std::vector<Many> all;
+  for (const std::int64_t n :
+       {0, 1, 2, 3, 7, 16, 20, 26, 27, 31, 32, 33, 50, 52, 53, 54, 63, 64, 65, 66, 95, 96, 97, 98, 200, 1000})
+    all.push_back({count(n), x});
+  return all;
+}
+
+}   // namespace
+
+TEST_CASE("blocks of steps end where the condition does", "[recorded][loops][blocks]") {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const std::int64_t most : {kUnlimited, std::int64_t{0}, std::int64_t{1}, std::int64_t{32},
+                                    std::int64_t{40}, std::int64_t{64}, std::int64_t{70}}) {
+      CAPTURE(name_of(dtype), most);
+      check(
+          [most](const Many& x) {
+            const auto [i, a, b] =
+                while_loop([n = x[0]](const Tensor& k, const Tensor&, const Tensor&) { return k < n; },
+                           [c = x[1]](const Tensor& k, const Tensor& p, const Tensor& q) {
+                             const Tensor next = q - 0.01 * p * c;
+                             return std::array{k + 1, p + 0.1 * next, next};
+                           },
+                           {count(0), x[1], 0.5 * x[1]}, {.maximum_iterations = most});
+            return Many{i, a, b};
+          },
+          calls_with(tensor({1.0, 0.5, -2.0}, dtype)));
+    }
+}
+
+TEST_CASE("conditions of reals, and of several parts", "[recorded][loops][blocks]") {
+  check(
+      [](const Many& x) {   // grows beyond all numbers after the last step
+        const auto [i, a] =
+            while_loop([&](const Tensor& k, const Tensor& p) { return logical_and(k < x[0], p < 1e300); },
+                       [](const Tensor& k, const Tensor& p) {
+                         return std::array{k + 1, p * p};
+                       },
+                       {count(0), x[1]});
+        return Many{i, a};
+      },
+      calls_with(tensor(1.0 + 1e-12, DType::f64)));
+  check(
+      [](const Many& x) {
+        return Many{while_loop([n = x[0]](const Tensor& k, const Tensor&) { return logical_not(n <= k); },
+                               [](const Tensor& k, const Tensor& p) {
+                                 return std::array{k + 1, p / 3.0};
+                               },
+                               {count(0), x[1]})[1]};
+      },
+      calls_with(tensor(1.0, DType::f32)));
+  check(
+      [](const Many& x) {   // counts down
+        return Many{while_loop([](const Tensor& k, const Tensor&) { return k > 0; },
+                               [](const Tensor& k, const Tensor& p) {
+                                 return std::array{k - 1, p * 1.5};
+                               },
+                               {x[0], x[1]})[1]};
+      },
+      calls_with(tensor(1.0, DType::f32)));
+}
+
+TEST_CASE("a step that may throw or divide does not run after the last one", "[recorded][loops][blocks]") {
+  const Tensor list = random::normal({200}, {.seed = 1});
+  std::vector<Many> calls;
+  for (const std::int64_t n : {0, 1, 31, 32, 33, 64, 100, 199, 200})
+    calls.push_back({count(n), list});
+  check(
+      [&list](const Many& x) {
+        return Many{while_loop([n = x[0]](const Tensor& k, const Tensor&) { return k < n; },
+                               [all = x[1]](const Tensor& k, const Tensor& s) {
+                                 return std::array{k + 1, s + gather(all, k)};
+                               },
+                               {count(0), zeros({}, list.dtype())})[1]};
+      },
+      calls);
+  check(
+      [](const Many& x) {
+        return Many{while_loop([](const Tensor& k, const Tensor&) { return k > 0; },
+                               [](const Tensor& k, const Tensor& s) {
+                                 return std::array{k - 1, s + floor_div(count(1000), k)};
+                               },
+                               {x[0], count(0)})[1]};
+      },
+      calls);
+}
+
+TEST_CASE("a condition reads what a step assigns", "[recorded][loops][blocks]") {
+  Variable v(tensor(0.0, DType::f64));
+  const auto f = [&v](const Many& x) {
+    v.assign(tensor(0.0, DType::f64));
+    const Tensor k = while_loop([&v, n = x[0]](const Tensor&) { return v.value() < astype(n, DType::f64); },
+                                [&v](const Tensor& i) {
+                                  v.assign_add(tensor(1.0, DType::f64));
+                                  return i + 2;
+                                },
+                                {count(0)});
+    return Many{k, v.value()};
+  };
+  check(f, calls_with(tensor(1.0)));
+}
+
+TEST_CASE("gradients of loops whose steps run in blocks", "[recorded][loops][blocks]") {
+  const auto f = [](const Many& x) {
+    GradientTape tape;
+    tape.watch(x[1]);
+    const Tensor y = while_loop([n = x[0]](const Tensor& k, const Tensor&) { return k < n; },
+                                [c = x[1]](const Tensor& k, const Tensor& p) {
+                                  return std::array{k + 1, p + 0.125 * c * p};
+                                },
+                                {count(0), x[1]})[1];
+    return Many{y, tape.gradient(y, x[1]).dense()};
+  };
+  const auto recorded = compile([&f](const Many& x) { return f(x); });
+  for (const Many& x : calls_with(tensor(0.25, DType::f64))) {
+    if (x[0].item() > 100) continue;
+    const Many wanted = f(x), actual = recorded(x);
+    CHECK(difference(actual[0], wanted[0]) == "");
+    CHECK(actual[1].item() == Approx(wanted[1].item()).epsilon(1e-12));
+  }
+}
+
+}   // namespace loop_blocks_test
