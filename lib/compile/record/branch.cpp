@@ -460,7 +460,7 @@ class BranchPoint {
 std::vector<InnerProgram> programs_of_branch(const OpNode& n) {
   std::vector<InnerProgram> all;
   if (n.op->forward.run == run_branch)
-    for (const Side& side : branches_of(n.attrs.view()).sides)
+    for (const Side& side : static_cast<const Branches&>(*called_programs(n.attrs.view())).sides)
       all.push_back({fmt::format("branch {}", all.size()), side.callee->plan});
   return all;
 }
