@@ -31,6 +31,9 @@ struct CompileOptions {
   /// At every `check`-th call, f runs in addition to the replay, and TraceError is thrown if a bit of a
   /// result or of a variable differs; 0: never. For functions without optimizers and other stateful objects.
   int check = 0;
+  /// Whether tapes and accumulators of the caller see a call as one op with recorded derivatives. Else f runs
+  /// uncompiled under them.
+  bool as_one_op = false;
 };
 
 /// Describes a program; a function has one for each signature.
@@ -375,10 +378,10 @@ template <class F> class Compiled {
 /// optimizer, must live as long as the compiled function. Throws ArgumentError for an empty function and for
 /// options out of range.
 ///
-/// Tapes and accumulators of the caller see a call as one op, with recorded derivatives, from the third call
-/// for the same signature and the same followed arguments on; the first two run f. If f cannot be recorded
-/// with zeros as arguments, as branches are (control.h), it always runs uncompiled there, and so it does
-/// while other observers of the caller are active; but a Profile measures the replays.
+/// While tapes, accumulators or observers of the caller are active, f runs uncompiled; but a Profile measures
+/// the replays. With `as_one_op`, tapes and accumulators see a call as one op from the third one for the same
+/// signature and the same followed arguments on, unless f cannot be recorded with zeros as arguments, as
+/// branches are (control.h); objects to which f refers must then live as long as these tapes.
 template <class F> Compiled<F> compile(F f, CompileOptions options = {}) {
   detail::check_function("compile", f);
   return {std::move(f), std::move(options)};

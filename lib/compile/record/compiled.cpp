@@ -287,7 +287,8 @@ std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eage
   if (thread_state.innermost && !eagerly) {
     using Way = compiled::TapedPrograms::Way;
     std::shared_ptr<const void> structure;
-    const Way way = state_->options.check ? Way::by_itself : state_->taped.call(x, eager, y, structure);
+    const bool as_one_op = state_->options.as_one_op && !state_->options.check;
+    const Way way = as_one_op ? state_->taped.call(x, eager, y, structure) : Way::by_itself;
     if (way == Way::done) return structure;
     if (way == Way::as_unwatched) unwatched.emplace(nullptr);
     eagerly = way == Way::by_itself;

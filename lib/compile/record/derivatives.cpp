@@ -1,11 +1,22 @@
 #include "compile/record/derivatives.h"
 
 #include "tapedeck/forward_accumulator.h"
+#include "tapedeck/ops/array.h"
 
 namespace tapedeck::compiled {
 
-std::vector<Gradient> Differentiated::gradients(const Function& f, std::span<const Tensor> in,
+// The operands as tensors that are not captured ones, too: one source must not be listed twice.
+Tensors Differentiated::distinct(std::span<const Tensor> in) const {
+  Tensors own(in.begin(), in.end());
+  for (const std::size_t i : wanted)
+    if (captured.contains(own[i])) own[i] = identity(own[i]);
+  return own;
+}
+
+std::vector<Gradient> Differentiated::gradients(const Function& f, std::span<const Tensor> given,
                                                 UnconnectedGradients mode, Tensors& y) const {
+  const Tensors own = distinct(given);
+  const std::span<const Tensor> in(own);
   GradientTape tape({.watch_accessed_variables = false});
   std::vector<Source> list;
   for (const std::size_t i : wanted)
@@ -25,7 +36,9 @@ std::vector<Gradient> Differentiated::gradients(const Function& f, std::span<con
 }
 
 Tensors Differentiated::tangents(const Function& f, std::span<const std::size_t> given,
-                                 std::span<const Tensor> in, UnconnectedGradients mode) const {
+                                 std::span<const Tensor> all_operands, UnconnectedGradients mode) const {
+  const Tensors own = distinct(all_operands);
+  const std::span<const Tensor> in(own);
   std::vector<Source> primals;
   Tensors known;
   std::size_t next = operands;

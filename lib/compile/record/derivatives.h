@@ -23,6 +23,9 @@ struct Differentiated {
   /// defined results; none for those that have no cotangent.
   Tensors tangents(const Function& f, std::span<const std::size_t> given, std::span<const Tensor> in,
                    UnconnectedGradients mode) const;
+
+ private:
+  Tensors distinct(std::span<const Tensor> in) const;
 };
 
 }   // namespace tapedeck::compiled

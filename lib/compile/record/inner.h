@@ -1,6 +1,7 @@
 // Functions that are recorded inside of another recording, as programs that an op calls: the branches of a
 // condition, the step of a loop.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -110,6 +111,9 @@ class CapturedSources {
 
   std::size_t size() const { return tensors_.size() + variables_.size(); }
   bool are_those_of(const CapturedSources& other) const;
+  bool contains(const Tensor& x) const {
+    return std::any_of(tensors_.begin(), tensors_.end(), [&](const Tensor& t) { return t.id() == x.id(); });
+  }
   Source operator[](std::size_t k) const {
     return k < tensors_.size() ? Source(tensors_[k]) : Source(variables_[k - tensors_.size()]);
   }

@@ -12,16 +12,12 @@
 #include "op/recorder.h"
 #include "tape/record_operation.h"
 #include "tape/variable.h"
+#include "tapedeck/creation.h"
 
 namespace tapedeck::compiled {
 namespace {
 
 using detail::Arguments, detail::Eager, detail::OwnedFunction, detail::Returned;
-
-// Calls f with some of the arguments, of which keys are the same in each call.
-Function with_keys(const OwnedFunction& f, const std::vector<random::Key>& keys) {
-  return [f, keys](std::span<const Tensor> in) { return f({in.begin(), in.end()}, keys).tensors; };
-}
 
 }   // namespace
 
@@ -48,11 +44,17 @@ struct TapedProgram {
 
   TapedProgram(const Arguments& x, std::vector<std::size_t> wanted, const CompileOptions& o)
       : signature(x),
-        gradients({.name = "gradient of " + o.name, .max_programs = o.max_programs, .captures = o.captures}),
-        tangents({.name = "tangents of " + o.name, .max_programs = o.max_programs, .captures = o.captures}),
+        gradients(options_of("gradient", o)),
+        tangents(options_of("tangents", o)),
         step{.name = "function " + o.name, .whole = true, .program = this} {
     d.operands = x.tensors.size();
     d.wanted = std::move(wanted);
+  }
+  static CompileOptions options_of(std::string_view what, const CompileOptions& o) {
+    return {.name = fmt::format("{} of {}", what, o.name),
+            .max_programs = o.max_programs,
+            .captures = o.captures,
+            .as_one_op = true};
   }
   void record(const Arguments& x, const Eager& f, const CompileOptions& o);
   /// Whether no recorder has to see the calls.
@@ -66,11 +68,12 @@ struct TapedProgram {
   }
 
   Signature signature;
-  Recorded function = {};                  // what the function captures and assigns, and its results
-  Differentiated d;                        // its captures as they were found
+  Recorded function = {};   // what the function captures and assigns, and its results
+  Differentiated d;         // its captures as they were found
   std::vector<Result> results;
-  std::vector<std::size_t> computed;       // the computed ones, counted among the defined ones
-  std::shared_ptr<const void> structure;   // of the results
+  std::vector<std::optional<Spec>> specs;   // of the results
+  std::vector<std::size_t> computed;        // the computed ones, counted among the defined ones
+  std::shared_ptr<const void> structure;    // of the results
 
   std::vector<Tracer::Capture> captures;   // of the function with its gradients
   std::vector<std::size_t> keys;           // by key of the programs: the index of the argument
@@ -94,6 +97,26 @@ namespace {
 
 using From = TapedProgram::Origin::From;
 
+// The function as one whose effects do not happen again, and whose results are those of the recording: where
+// it returns none now, and did not with zeros, they are zeros.
+Function again(const TapedProgram& p, const OwnedFunction& f, const std::vector<random::Key>& keys) {
+  const auto run = [f, keys, name = p.step.name, specs = p.specs](std::span<const Tensor> in) {
+    std::vector<Tensor> y = f({in.begin(), in.end()}, keys).tensors;
+    bool is_like = y.size() == specs.size();
+    for (std::size_t k = 0; is_like && k < y.size(); ++k) {
+      if (!y[k].defined() && specs[k]) y[k] = zeros(specs[k]->shape, specs[k]->dtype);
+      is_like = y[k].defined() ? specs[k] && *specs[k] == y[k].spec() : !specs[k];
+    }
+    if (!is_like)
+      throw_error<GradientError>(
+          "{}: its results are of other kinds than in the recording, such as sparse instead of dense "
+          "gradients of a branch; compile it without as_one_op",
+          name);
+    return y;
+  };
+  return Tracer::repeated(run, Tracer::Repeats::all);
+}
+
 // A call of a program that tapes have recorded.
 struct TapedCall {
   std::shared_ptr<TapedProgram> program;
@@ -110,9 +133,8 @@ struct TapedCall {
 
  private:
   std::vector<Gradient> run_backward(std::span<const Tensor> dy, const std::vector<bool>& missing) const;
-  template <class R>
-  R derivative(detail::Programs& programs, const std::vector<bool>& has, std::span<const Tensor> given,
-               const OwnedFunction& g) const;
+  template <class R> R derivative(detail::Programs& programs, const std::vector<bool>& has,
+                                  std::span<const Tensor> given, const OwnedFunction& g) const;
 };
 
 // Scope in which variables, and the default dtype, are as they were in a call, since its function runs again.
@@ -141,9 +163,8 @@ class AsInTheCall {
 };
 
 // Calls a derivative, which is a function of the arguments and of some cotangents or tangents.
-template <class R>
-R TapedCall::derivative(detail::Programs& programs, const std::vector<bool>& has,
-                        std::span<const Tensor> given, const OwnedFunction& g) const {
+template <class R> R TapedCall::derivative(detail::Programs& programs, const std::vector<bool>& has,
+                                           std::span<const Tensor> given, const OwnedFunction& g) const {
   std::optional<AsInTheCall> scope;
   if (!thread_state.trace) {
     scope.emplace(*this);
@@ -183,10 +204,9 @@ std::vector<Gradient> TapedCall::backward(std::span<const Tensor> dy) const {
   if (!is_seen) return run_backward(dy, missing);
   Differentiated some = d;
   some.trainable = trainable;
-  const OwnedFunction g = [some, f = f](Eager::Tensors in, Eager::Keys keys) {
-    const Function again = Tracer::repeated(with_keys(f, keys), Tracer::Repeats::all);
+  const OwnedFunction g = [some, p = program, f = f](Eager::Tensors in, Eager::Keys keys) {
     Tensors y;
-    return detail::returned(some.gradients(again, in, UnconnectedGradients::none, y));
+    return detail::returned(some.gradients(again(*p, f, keys), in, UnconnectedGradients::none, y));
   };
   return derivative<std::vector<Gradient>>(program->gradients, missing, given, g);
 }
@@ -199,9 +219,8 @@ Tensors TapedCall::forward(std::span<const Tensor> tangents) const {
     has.push_back(tangents[s].defined());
     if (has.back()) sources.push_back(s), given.push_back(tangents[s]);
   }
-  const OwnedFunction g = [d = d, sources, f = f](Eager::Tensors in, Eager::Keys keys) {
-    const Function again = Tracer::repeated(with_keys(f, keys), Tracer::Repeats::all);
-    return detail::returned(d.tangents(again, sources, in, UnconnectedGradients::none));
+  const OwnedFunction g = [d = d, sources, p = program, f = f](Eager::Tensors in, Eager::Keys keys) {
+    return detail::returned(d.tangents(again(*p, f, keys), sources, in, UnconnectedGradients::none));
   };
   const Tensors all = derivative<Tensors>(program->tangents, has, given, g);
   Tensors computed;
@@ -299,8 +318,9 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
       results.push_back({Is::repeated, first});
     else
       results.push_back({Is::computed, computed.size()}), computed.push_back(defined);
+    if (ids[k] == 0) specs.emplace_back();
     if (ids[k] == 0) continue;
-    const Spec& spec = function.results[defined++].spec;
+    const Spec& spec = *specs.emplace_back(function.results[defined++].spec);
     d.trainable.push_back(results.back().is == Is::computed && is_trainable(spec.dtype));
     if (d.trainable.back()) arguments.push_back(spec);
   }
@@ -308,12 +328,15 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   d.captured.find(std::span(&function, 1), cells(), operands);
   if (d.sources() == 0 || arguments.size() == d.operands) return;
 
-  Recorded r = compiled::record(outer, arguments, [&](std::span<const Tensor> in) {
-    Tensors y;
-    gradients_like = d.gradients(run, in, UnconnectedGradients::none, y);
-    detail::take_tensors(gradients_like, y);
-    return y;
-  }, true);
+  Recorded r = compiled::record(
+      outer, arguments,
+      [&](std::span<const Tensor> in) {
+        Tensors y;
+        gradients_like = d.gradients(run, in, UnconnectedGradients::none, y);
+        detail::take_tensors(gradients_like, y);
+        return y;
+      },
+      true);
   for (const Tensor& key : r.keys) {
     const random::Key numbers = key_at(key.raw());
     const auto at = std::find_if(x.keys.begin(), x.keys.end(),
@@ -327,7 +350,8 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   const std::vector<ValueId>& all = r.program.arguments();
   cotangents.assign(all.begin() + static_cast<std::ptrdiff_t>(d.operands),
                     all.begin() + static_cast<std::ptrdiff_t>(end));
-  const std::span<const Access> gradient = std::span<const Access>(r.results).subspan(function.results.size());
+  const std::span<const Access> gradient =
+      std::span<const Access>(r.results).subspan(function.results.size());
   Parts parts = cut(r, cotangents, gradient);
   for (const std::size_t k : computed)
     parts.first.add_output(r.results[k]);
@@ -430,6 +454,8 @@ TapedPrograms::~TapedPrograms() = default;
 
 TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::vector<Tensor>& y,
                                        std::shared_ptr<const void>& structure) {
+  if (!std::all_of(x.tensors.begin(), x.tensors.end(), [](const Tensor& t) { return t.defined(); }))
+    return Way::by_itself;
   std::vector<std::size_t> wanted;
   const std::vector<std::size_t> firsts = first_tensors(x.tensors);
   for (std::size_t i = 0; i < firsts.size(); ++i)
