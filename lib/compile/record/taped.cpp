@@ -15,11 +15,8 @@
 #include "tapedeck/creation.h"
 
 namespace tapedeck::compiled {
-namespace {
 
 using detail::Arguments, detail::Eager, detail::OwnedFunction, detail::Returned;
-
-}   // namespace
 
 // The program of a function, and that of its gradients, for arguments and captures of which these are
 // followed.
@@ -89,6 +86,9 @@ struct TapedProgram {
   ReplayedStep step;                      // for observers
 
  private:
+  void note_results(std::span<const std::uint64_t> ids, std::span<const std::uint64_t> arguments);
+  void note_reads(const Program& p, std::size_t cotangents_end, std::size_t captures_end);
+
   std::mutex mutex_;
   std::map<std::vector<bool>, std::shared_ptr<const Backward>> backward_;   // by missing cotangents
 };
@@ -276,6 +276,55 @@ std::vector<Gradient> TapedCall::run_backward(std::span<const Tensor> dy,
 
 }   // namespace
 
+// ids: those of the results, 0 for none; arguments: those of the arguments.
+void TapedProgram::note_results(std::span<const std::uint64_t> ids,
+                                std::span<const std::uint64_t> arguments) {
+  using Is = Result::Is;
+  std::vector<std::uint64_t> captured;
+  for (const Tracer::Capture& c : function.captures)
+    captured.push_back(c.cell ? c.cell->value.id() : c.tensor.id());
+  const auto place = [](std::span<const std::uint64_t> list, std::uint64_t id) {
+    return static_cast<std::size_t>(std::find(list.begin(), list.end(), id) - list.begin());
+  };
+  std::size_t defined = 0;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (ids[k] == 0) {
+      results.push_back({Is::none, 0}), specs.emplace_back();
+      continue;
+    }
+    const std::size_t argument = place(arguments, ids[k]), capture = place(captured, ids[k]),
+                      first = place(ids, ids[k]);
+    if (argument < arguments.size())
+      results.push_back({Is::argument, argument});
+    else if (capture < captured.size())
+      results.push_back({Is::capture, capture});
+    else if (first < k)
+      results.push_back({Is::repeated, first});
+    else
+      results.push_back({Is::computed, computed.size()}), computed.push_back(defined);
+    const Spec& spec = *specs.emplace_back(function.results[defined++].spec);
+    d.trainable.push_back(results.back().is == Is::computed && is_trainable(spec.dtype));
+  }
+}
+
+// The arguments of the program of gradients are those of the function, cotangents up to `cotangents_end`,
+// captures up to `captures_end`, and values that a call has kept.
+void TapedProgram::note_reads(const Program& p, std::size_t cotangents_end, std::size_t captures_end) {
+  const IdVector<ValueId, bool> is_read = p.read();
+  for (std::size_t i = 0; i < p.arguments().size(); ++i) {
+    if (!is_read[p.arguments()[i]])
+      read.push_back({});
+    else if (i < d.operands)
+      read.push_back({From::argument, i});
+    else if (i < cotangents_end)
+      read.push_back({From::cotangent, i - d.operands});
+    else if (i < captures_end)
+      read.push_back({From::capture, i - cotangents_end});
+    else
+      read.push_back({From::result, i - captures_end});
+  }
+}
+
 // Records the function with zeros for its arguments, and once more with its gradients.
 void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptions& o) {
   Tracer outer(o.name, {.captures = o.captures == Captures::allow, .actions = false});
@@ -299,31 +348,9 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   std::vector<Spec> arguments = signature.specs;
   function = compiled::record(outer, arguments, run, true);
   function.program = {}, function.keys.clear();
-  std::vector<std::uint64_t> captured;
-  for (const Tracer::Capture& c : function.captures)
-    captured.push_back(c.cell ? c.cell->value.id() : c.tensor.id());
-  std::size_t defined = 0;
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    using Is = Result::Is;
-    const auto place = [](std::span<const std::uint64_t> list, std::uint64_t id) {
-      return static_cast<std::size_t>(std::find(list.begin(), list.end(), id) - list.begin());
-    };
-    if (ids[k] == 0)
-      results.push_back({Is::none, 0});
-    else if (const std::size_t i = place(given, ids[k]); i < given.size())
-      results.push_back({Is::argument, i});
-    else if (const std::size_t c = place(captured, ids[k]); c < captured.size())
-      results.push_back({Is::capture, c});
-    else if (const std::size_t first = place(ids, ids[k]); first < k)
-      results.push_back({Is::repeated, first});
-    else
-      results.push_back({Is::computed, computed.size()}), computed.push_back(defined);
-    if (ids[k] == 0) specs.emplace_back();
-    if (ids[k] == 0) continue;
-    const Spec& spec = *specs.emplace_back(function.results[defined++].spec);
-    d.trainable.push_back(results.back().is == Is::computed && is_trainable(spec.dtype));
-    if (d.trainable.back()) arguments.push_back(spec);
-  }
+  note_results(ids, given);
+  for (std::size_t k = 0; k < d.trainable.size(); ++k)
+    if (d.trainable[k]) arguments.push_back(function.results[k].spec);
   Operands operands;
   d.captured.find(std::span(&function, 1), cells(), operands);
   if (d.sources() == 0 || arguments.size() == d.operands) return;
@@ -365,19 +392,7 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   for (const Access& a : gradient)
     parts.second.add_output(a);
 
-  const IdVector<ValueId, bool> is_read = parts.second.read();
-  for (std::size_t i = 0; i < parts.second.arguments().size(); ++i) {
-    if (!is_read[parts.second.arguments()[i]])
-      read.push_back({});
-    else if (i < d.operands)
-      read.push_back({From::argument, i});
-    else if (i < end)
-      read.push_back({From::cotangent, i - d.operands});
-    else if (i < all.size())
-      read.push_back({From::capture, i - end});
-    else
-      read.push_back({From::result, i - all.size()});
-  }
+  note_reads(parts.second, end, all.size());
   parts.first.forget_constants(), parts.second.forget_constants();
   captures = std::move(r.captures);
   d.captured.forget_values();
