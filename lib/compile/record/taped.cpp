@@ -364,6 +364,12 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
         return y;
       },
       true);
+  const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (!std::equal(function.defined.begin(), function.defined.end(), r.defined.begin(),
+                  r.defined.begin() +
+                      static_cast<std::ptrdiff_t>(std::min(function.defined.size(), r.defined.size()))) ||
+      !std::equal(function.stores.begin(), function.stores.end(), r.stores.begin(), r.stores.end(), is_same))
+    throw_error<TraceError>("{}: returns or assigns something else in its second run", o.name);
   for (const Tensor& key : r.keys) {
     const random::Key numbers = key_at(key.raw());
     const auto at = std::find_if(x.keys.begin(), x.keys.end(),
@@ -382,10 +388,8 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   Parts parts = cut(r, cotangents, gradient);
   for (const std::size_t k : computed)
     parts.first.add_output(r.results[k]);
-  for (const auto& cell : cells())
-    parts.first.add_output(std::find_if(r.stores.begin(), r.stores.end(), [&](const auto& s) {
-                             return s.first == cell;
-                           })->second);
+  for (const auto& [cell, value] : r.stores)
+    parts.first.add_output(value);
   for (const ValueId v : parts.kept)
     parts.first.add_output(parts.first.all_of(v));
   kept = parts.kept.size();
@@ -507,7 +511,7 @@ TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::
   } catch (const InternalError&) {
     if (std::getenv("TAPEDECK_FAULTS_THROW")) throw;
     made = nullptr;
-  } catch (const std::exception&) {
+  } catch (...) {
     made = nullptr;   // the function says itself what is wrong with a call
   }
   const std::lock_guard lock(mutex_);
