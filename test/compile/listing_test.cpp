@@ -57,9 +57,9 @@ TEST_CASE("the programs of branches and loops are listed below the table", "[rec
             sum(x) > 0.0, {x}, [](const Tensor& t) { return exp(t); },
             [](const Tensor& t) { return sinh(t); });
         const auto step = [](const Tensor&, const Tensor& t) { return t * 0.5 + sin(t); };
-        const Tensor z = fori_loop(0, 100, step, y, {.snapshots = 5});
+        const Tensor z = fori_loop(0, 100, step, {y}, {.snapshots = 5});
         const Tensor w = while_loop([](const Tensor& t) { return sum(t) < 1e3; },
-                                    [](const Tensor& t) { return t * t; }, z);
+                                    [](const Tensor& t) { return t * t; }, {z});
         return tape.gradient(w, x).dense();
       },
       {.name = "f"});
