@@ -466,6 +466,25 @@ TEST_CASE("the default dtype of a call holds for its derivatives", "[recorded][t
   }
 }
 
+TEST_CASE("a recomputed function in a function that is one op, under nested tapes", "[recorded][taped]") {
+  Variable v(numbers(1));
+  const auto plain = [=](const Tensor& x) {
+    return sum(recompute_grad([=](const Tensor& t) { return tanh(t * v); })(x) * x);
+  };
+  const auto f = one_op(plain);
+  for (std::uint64_t call = 0; call < 5; ++call) {
+    const Tensor x = numbers(call + 10);
+    const auto run = [&](const auto& g) {
+      GradientTape outer, middle, inner;
+      outer.watch(x), middle.watch(x), inner.watch(x);
+      const Tensor first = inner.gradient(g(x), x);
+      const Tensor second = middle.gradient(sum(first * first), x);
+      return outer.gradient(sum(second), x).dense();
+    };
+    CHECK(close(run(f), run(plain), 1e-5));
+  }
+}
+
 TEST_CASE("several threads differentiate one compiled function", "[recorded][taped][threads]") {
   Variable w(numbers(1));
   const auto plain = [&](const Tensor& x) { return sum(tanh(x * w) * x); };

@@ -436,8 +436,9 @@ void run(const std::shared_ptr<TapedProgram>& p, const Arguments& x, CapturedSou
   const std::size_t computed = p->computed.size();
   const auto call = std::make_shared<TapedCall>(TapedCall{p, std::move(f), x, p->d});
   call->d.captured = std::move(captured);
-  for (std::size_t k = 0; k < captures.size(); ++k)
-    if (p->captures[k].cell) call->values.emplace_back(p->captures[k].cell, captures[k]);
+  for (const Tracer::Capture& c :
+       p->captures)   // what a read returns may be another tensor, which tapes track
+    if (c.cell) call->values.emplace_back(c.cell, c.cell->value);
   for (const TapedProgram::Origin& o : p->read)
     call->read.push_back(o.from == From::argument  ? x.tensors[o.index]
                          : o.from == From::capture ? captures[o.index]
