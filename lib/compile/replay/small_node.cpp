@@ -55,6 +55,14 @@ template <class T> void SmallMap<T>::run(const Places& at) const {
   loop(in<T>(at.y[0]), row.x, n);
 }
 
+// Overflow wraps around.
+void SmallCount::run(const Places& at) const {
+  const auto *a = in<std::uint64_t>(at.x[0]), *b = in<std::uint64_t>(at.x[1]);
+  auto* const y = in<std::uint64_t>(at.y[0]);
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = a[singles & 1 ? 0 : i] + b[singles & 2 ? 0 : i];
+}
+
 void SmallDecision::run(const Places& at) const {
   loop(at.x[0], at.x[operands - 1], in<bool>(at.y[0]), n, singles);
 }
@@ -124,6 +132,24 @@ constexpr std::pair<std::string_view, const DecisionLoops*> kDecisions[] = {
     {"logical_not", &kDeciding<LogicalNot>},
 };
 
+// The operands with one element, if the others have n, and all this dtype.
+std::optional<unsigned> singles_of(const OpNode& node, DType dtype, std::int64_t n) {
+  unsigned singles = 0;
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    const Access& a = node.in[i];
+    if (!a.reads() || a.spec.dtype != dtype || (a.size() != n && a.size() != 1)) return {};
+    if (a.size() != n) singles |= 1u << i;
+  }
+  return singles;
+}
+
+std::optional<SmallCount> count(const Program& p, const OpNode& node) {
+  const std::int64_t n = p[node.out[0]].spec.shape.size();
+  const auto singles = singles_of(node, DType::i64, n);
+  if (!singles || !is_few(n) || node.in.size() != 2) return {};
+  return SmallCount{static_cast<std::int32_t>(n), *singles};
+}
+
 std::optional<SmallDecision> decision(const Program& p, const OpNode& node) {
   static const auto& loops = ops_by_name<const DecisionLoops*>(kDecisions);
   const auto found = loops.find(node.op);
@@ -137,17 +163,13 @@ std::optional<SmallDecision> decision(const Program& p, const OpNode& node) {
                                    : dtype == DType::boolean ? found->second->boolean
                                                              : nullptr;
   if (!loop) return {};
-  unsigned singles = 0;
-  for (std::size_t i = 0; i < node.in.size(); ++i) {
-    const Access& a = node.in[i];
-    if (!a.reads() || a.spec.dtype != dtype || (a.size() != n && a.size() != 1)) return {};
-    if (a.size() != n) singles |= 1u << i;
-  }
+  const auto singles = singles_of(node, dtype, n);
+  if (!singles) return {};
   return SmallDecision{loop, static_cast<std::int32_t>(node.in.size()), static_cast<std::int32_t>(n),
-                       singles};
+                       *singles};
 }
 
-// Makes the small form of nodes of one dtype: f32, f64, or i64, of which additions alone have one.
+// Makes the small form of nodes of one dtype, f32 or f64.
 template <class T> class Maker {
  public:
   Maker(const Program& p, DType dtype) : p_(p), dtype_(dtype) {}
@@ -170,10 +192,8 @@ template <class T> class Maker {
     kernels::MapLoop<T> loop;
     if constexpr (std::is_same_v<T, float>)
       loop = kernel.f32;
-    else if constexpr (std::is_same_v<T, double>)
-      loop = kernel.f64;
     else
-      loop = kernel.i64;
+      loop = kernel.f64;
     if (!loop || !is_few(n) || x.size() != static_cast<std::size_t>(kernel.operands)) return {};
     unsigned singles = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -328,8 +348,8 @@ std::optional<SmallNode> SmallNode::of(const Program& p, const Node& node) {
   };
   if (const OpNode* n = as<OpNode>(node)) {
     if (n->out.size() != 1 || !n->out[0]) return {};
-    if (n->map && n->op->meaning == Meaning::add && p[n->out[0]].spec.dtype == DType::i64)   // as of an index
-      return as_small(Maker<std::int64_t>(p, DType::i64).map(*n->map, n->in, n->out[0]));
+    if (n->map && n->op->meaning == Meaning::add && p[n->out[0]].spec.dtype == DType::i64)
+      return as_small(count(p, *n));
     if (p[n->out[0]].spec.dtype == DType::boolean) return as_small(decision(p, *n));
     if (n->map) return make(n->out[0], [&](const auto& m) { return m.map(*n->map, n->in, n->out[0]); });
     if (n->op->meaning == Meaning::matmul)

@@ -31,6 +31,13 @@ template <class T> struct SmallMap {
   void run(const Places& at) const;
 };
 
+/// y = x0 + x1 for i64, as an index is counted. Bit i of `singles`: operand i has one element.
+struct SmallCount {
+  std::int32_t n;
+  unsigned singles;
+  void run(const Places& at) const;
+};
+
 /// y = a comparison of x0 and x1, or a logical op of bools, element by element. Bit i of `singles`: operand i
 /// has one element. A single operand is both.
 struct SmallDecision {
@@ -72,9 +79,9 @@ class SmallNode {
   Places at = {};
 
  private:
-  using Call = std::variant<SmallProduct<float>, SmallProduct<double>, SmallMap<float>, SmallMap<double>,
-                            SmallMap<std::int64_t>, SmallDecision, SmallVjp<float>, SmallVjp<double>,
-                            SmallParts<float>, SmallParts<double>>;
+  using Call =
+      std::variant<SmallProduct<float>, SmallProduct<double>, SmallMap<float>, SmallMap<double>, SmallCount,
+                   SmallDecision, SmallVjp<float>, SmallVjp<double>, SmallParts<float>, SmallParts<double>>;
   explicit SmallNode(Call call) : call_(std::move(call)) {}
   Call call_;
 };
