@@ -84,15 +84,22 @@ TEST_CASE("small comparisons and logic have the results of kernels", "[recorded]
       for (const double b : numbers)
         for (const std::int64_t n : {1, 3}) {
           CAPTURE(name_of(dtype), a, b, n);
-          const Many x = {tensor(a, dtype), n == 1 ? tensor(b, dtype) : full({n}, b, dtype)};
-          const Many wanted = all(x), actual = recorded(x);
-          for (std::size_t i = 0; i < wanted.size(); ++i)
-            CHECK(difference(actual[i], wanted[i]) == "");
-          CHECK(difference(alone(x)[0], wanted[0]) == "");
+          const Tensor one = tensor(a, dtype), many = n == 1 ? tensor(b, dtype) : full({n}, b, dtype);
+          for (const Many& x : {Many{one, many}, Many{many, one}}) {
+            const Many wanted = all(x), actual = recorded(x);
+            for (std::size_t i = 0; i < wanted.size(); ++i)
+              CHECK(difference(actual[i], wanted[i]) == "");
+            CHECK(difference(alone(x)[0], wanted[0]) == "");
+          }
         }
   }
-  for (const std::int64_t n : {1, 2, 5, 300}) {
+  for (const std::int64_t n : {1, 2, 5, 256, 300}) {
     CAPTURE(n);
+    check(
+        [](const Many& x) {
+          return Many{x[0] + x[1], x[1] + x[2], x[0] + x[2], x[1] + x[1]};
+        },
+        {{n}, {}, {n}}, DType::i64);
     check(
         [](const Many& x) {
           return Many{logical_and(x[0], x[1]), logical_or(x[1], x[0]), logical_not(x[0]), equal(x[0], x[1])};

@@ -24,6 +24,25 @@ bool close(const Tensor& a, const Tensor& b, double tolerance = 1e-6) {
 }
 template <class F> Compiled<F> one_op(F f) { return compile(std::move(f), {.as_one_op = true}); }
 
+void watch(GradientTape& tape, const Tensor& x) {
+  if (is_trainable(x.dtype())) tape.watch(x);
+}
+void watch(GradientTape&, const random::Key&) {}
+// Whether the third call with these arguments, which are different tensors, is one op for a tape, besides
+// reads of variables.
+template <class F, class... X> bool is_one_op(const F& f, const X&... x) {
+  bool is_one = false;
+  for (int call = 0; call < 3; ++call) {
+    GradientTape tape;
+    (watch(tape, x), ...);
+    const auto y = f(x...);   // as long as it is there, the tape keeps its ops
+    std::vector<RecordedOp> ops = tape.recorded();
+    std::erase_if(ops, [](const RecordedOp& op) { return op.name == "read_variable"; });
+    is_one = ops.size() == 1 && ops[0].name == "function function";
+  }
+  return is_one;
+}
+
 }   // namespace
 
 TEST_CASE("under a tape of the caller a compiled function is one op from the third call on",
@@ -64,6 +83,7 @@ TEST_CASE("tapes differentiate a compiled function to any order", "[recorded][ta
     for (std::size_t k = 0; k < got.size(); ++k)
       CHECK(close(got[k], wanted[k], 1e-5));
   }
+  CHECK(is_one_op(f, numbers(0), numbers(1)));
 }
 
 TEST_CASE("tangents and tapes around tangents of a compiled function", "[recorded][taped]") {
@@ -86,6 +106,7 @@ TEST_CASE("tangents and tapes around tangents of a compiled function", "[recorde
     const ForwardAccumulator alone(x, v);
     CHECK(close(alone.jvp(f(x)).dense(), wanted[1]));
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
 TEST_CASE("variables and captured tensors of a compiled function get gradients of the caller's tape",
@@ -110,12 +131,13 @@ TEST_CASE("variables and captured tensors of a compiled function get gradients o
       CHECK(same_bits(got[k], wanted[k]));
     w -= 0.1 * got[1];
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
 TEST_CASE("gradients through a compiled function stay sparse, or none", "[recorded][taped]") {
   Variable table(numbers(1, {7, 3}));
   const auto f =
-      compile([&](const Tensor& rows, const Tensor& x) { return std::pair(gather(table, rows), x * 2.0); });
+      one_op([&](const Tensor& rows, const Tensor& x) { return std::pair(gather(table, rows), x * 2.0); });
   for (std::uint64_t call = 0; call < 5; ++call) {
     const Tensor rows = tensor({1, static_cast<int>(call), 1}), x = numbers(call);
     GradientTape tape({.persistent = true});
@@ -133,6 +155,7 @@ TEST_CASE("gradients through a compiled function stay sparse, or none", "[record
     CHECK(both[0].slices());
     CHECK(both[1].defined());
   }
+  CHECK(is_one_op(f, tensor({1, 2, 3}), numbers(0)));
 }
 
 TEST_CASE("a compiled function that assigns variables does it once under a tape", "[recorded][taped]") {
@@ -162,9 +185,10 @@ TEST_CASE("a compiled function that assigns variables does it once under a tape"
     CHECK(same_bits(got[1], wanted[1]));
     CHECK(same_bits(got[2], wanted[2]));
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
-TEST_CASE("a persistent tape around a compiled function that assigns variables", "[recorded][taped]") {
+TEST_CASE("nested tapes around a compiled function that assigns variables", "[recorded][taped]") {
   Variable count(tensor(0.0));
   const auto f = one_op([&](const Tensor& x) {
     count += 1.0;
@@ -200,6 +224,7 @@ TEST_CASE("one tensor as two arguments of a compiled function under a tape", "[r
     CHECK(close(run(f).first, run(plain).first));
     CHECK(close(run(f).second, run(plain).second));
   }
+  CHECK(is_one_op(f, numbers(0), numbers(1)));
 }
 
 TEST_CASE("results that are arguments, captured tensors, variables, or undefined, under a tape",
@@ -235,6 +260,7 @@ TEST_CASE("results that are arguments, captured tensors, variables, or undefined
       if (wanted[k].defined()) CHECK(close(got[k], wanted[k]));
     }
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
 TEST_CASE("cotangents that are missing are not zeros that meet infinities", "[recorded][taped]") {
@@ -246,6 +272,7 @@ TEST_CASE("cotangents that are missing are not zeros that meet infinities", "[re
     const auto [root, twice] = f(x);
     CHECK(same_bits(tape.gradient(twice, x).dense(), tensor({2.0, 2.0})));
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
 TEST_CASE("Jacobians, Hessians and gradients() through a compiled function", "[recorded][taped]") {
@@ -261,6 +288,7 @@ TEST_CASE("Jacobians, Hessians and gradients() through a compiled function", "[r
     a.watch(x), b.watch(x);
     CHECK(close(a.jacobian(f(x), x), b.jacobian(plain(x), x)));
   }
+  CHECK(is_one_op(f, numbers(0, {4})));
 }
 
 TEST_CASE("control flow and keys in a compiled function under a tape", "[recorded][taped]") {
@@ -288,6 +316,7 @@ TEST_CASE("control flow and keys in a compiled function under a tape", "[recorde
     CHECK(same_bits(run(f).first, run(plain).first));
     CHECK(close(run(f).second, run(plain).second));
   }
+  CHECK(is_one_op(f, numbers(0), tensor(2), random::Key(1)));
 }
 
 TEST_CASE("a tape may outlive the compiled function that it has recorded", "[recorded][taped]") {
@@ -333,6 +362,7 @@ TEST_CASE("what cannot be recorded with zeros runs uncompiled under a tape", "[r
     leaky(x);
     CHECK(same_bits(seen.back(), x * 2.0));
   }
+  CHECK(!is_one_op(f, numbers(0, {2})));
 }
 
 TEST_CASE("under a tape that follows nothing, a compiled function is replayed as without one",
@@ -375,6 +405,7 @@ TEST_CASE("a variable that was updated before a second derivative", "[recorded][
     CHECK(outer.gradient(dx, x).dense().item() == 8);
     CHECK(v.value().item() == 100);
   }
+  CHECK(is_one_op(f, tensor(3.0)));
 }
 
 TEST_CASE("without as_one_op a compiled function runs uncompiled under a tape", "[recorded][taped]") {
@@ -408,6 +439,7 @@ TEST_CASE("a captured tensor that is watched in some calls, or is the argument, 
     CHECK(close(run(f).first, run(plain).first));
     CHECK(close(run(f).second, run(plain).second));
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
 TEST_CASE("functions whose shapes depend on numbers, or with undefined arguments, under a tape",
@@ -429,6 +461,8 @@ TEST_CASE("functions whose shapes depend on numbers, or with undefined arguments
     CHECK(close(run(g, Tensor()), run(optional, Tensor())));
     CHECK(close(run(g, x), run(optional, x)));
   }
+  CHECK(!is_one_op(f, numbers(0)));
+  CHECK(is_one_op(g, numbers(0), numbers(1)));
 }
 
 TEST_CASE("a function that uses a tape of the caller runs uncompiled", "[recorded][taped]") {
@@ -464,6 +498,7 @@ TEST_CASE("the default dtype of a call holds for its derivatives", "[recorded][t
     set_default_dtype(DType::f32);
     CHECK(same_bits(outer.gradient(dx, x).dense(), full({3}, 12.0)));
   }
+  CHECK(is_one_op(f, ones({3})));
 }
 
 TEST_CASE("a recomputed function in a function that is one op, under nested tapes", "[recorded][taped]") {
@@ -483,6 +518,7 @@ TEST_CASE("a recomputed function in a function that is one op, under nested tape
     };
     CHECK(close(run(f), run(plain), 1e-5));
   }
+  CHECK(is_one_op(f, numbers(0)));
 }
 
 TEST_CASE("several threads differentiate one compiled function", "[recorded][taped][threads]") {
@@ -506,6 +542,35 @@ TEST_CASE("several threads differentiate one compiled function", "[recorded][tap
   for (std::thread& t : threads)
     t.join();
   CHECK(same == std::vector<int>{30, 30, 30, 30});
+}
+
+TEST_CASE("options and errors of a function that is one op", "[recorded][taped][errors]") {
+  const Tensor c = numbers(1);
+  const auto captures = [c](const Tensor& x) { return sum(x * c); };
+  CHECK(is_one_op(compile(captures, {.as_one_op = true}), numbers(0)));
+  CHECK(!is_one_op(compile(captures, {.captures = Captures::forbid, .as_one_op = true}), numbers(0)));
+  CHECK(!is_one_op(compile(captures, {.check = 1, .as_one_op = true}), numbers(0)));
+  CHECK(!is_one_op(compile(captures, {.max_programs = 0, .as_one_op = true}), numbers(0)));
+  // A replay that throws records nothing, and leaves variables.
+  Variable v(tensor(1.0));
+  const auto f = one_op([=](const Tensor& x, const Tensor& i) mutable {
+    v.assign(sum(x));
+    return gather(x, i) * v;
+  });
+  const Tensor x = tensor({1.0, 2.0, 3.0});
+  for (int call = 0; call < 3; ++call) {
+    GradientTape tape;
+    tape.watch(x);
+    CHECK(f(x, tensor(1)).item() == 12);
+  }
+  v.assign(tensor(5.0));
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  CHECK_THROWS_AS(f(x, tensor(7)), Error);
+  CHECK(v.value().item() == 5);
+  const Tensor y = f(x, tensor(2));
+  tape.stop();
+  CHECK(same_bits(tape.gradient(y, x).dense(), tensor({0.0, 0.0, 6.0})));
 }
 
 }   // namespace taped_test

@@ -41,6 +41,12 @@ class Branches final : public CalledPrograms {
   Branches(std::vector<Side> sides, std::vector<Spec> results)
       : sides(std::move(sides)), results(std::move(results)) {}
   std::unique_ptr<PreparedCall> prepare() const override;
+  std::int64_t arena_bytes() const override {
+    std::int64_t most = 0;
+    for (const Side& side : sides)
+      most = std::max(most, side.callee->plan.arena_bytes + side.callee->plan.scratch_bytes);
+    return most;
+  }
 
   const std::vector<Side> sides;
   const std::vector<Spec> results;

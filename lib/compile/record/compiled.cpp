@@ -2,7 +2,6 @@
 // themselves.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -108,15 +107,6 @@ std::vector<Tensor> values_of(std::span<VariableCell* const> cells) {
   return values;
 }
 
-// Reports a plan with a fault, which is not used: the function runs uncompiled. Tests make this an error.
-void report_fault(const std::string& name, const std::string& fault) {
-  const std::string text = fmt::format(
-      "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, "
-      "please report it",
-      name, fault);
-  if (std::getenv("TAPEDECK_FAULTS_THROW")) throw InternalError(text);
-  warn(text);
-}
 }   // namespace
 
 struct Programs::State {
@@ -202,7 +192,7 @@ void Programs::State::add(const Arguments& x, Program program, const Tracer& tra
                           std::shared_ptr<const void> structure) {
   auto entry =
       std::make_shared<RecordedProgram>(x, std::move(program), tracer.variables(), std::move(structure));
-  if (entry->plan.fault) report_fault(options.name, *entry->plan.fault);
+  if (entry->plan.fault) compiled::report_fault(options.name, *entry->plan.fault);
   const std::lock_guard lock(mutex);
   if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
     entry->number = entries.size();

@@ -251,8 +251,7 @@ void record_without_derivative(const std::string& loop, std::span<const Gradient
   const auto refuse = [loop] {
     throw_error<TraceError>(
         "compile: a derivative of the gradient of {}, whose number of steps is not known when the function "
-        "is "
-        "recorded; use scan or fori_loop, or take the first derivative in forward mode",
+        "is recorded; use scan or fori_loop, or take the first derivative in forward mode",
         loop);
   };
   record_operation_accepting_none(

@@ -20,6 +20,8 @@
 namespace tapedeck::compiled {
 namespace {
 
+constexpr std::int64_t kMostBlockSteps = 32;
+
 using TensorPointers = std::span<const Tensor* const>;
 
 // Some of the steps of a loop.
@@ -205,8 +207,8 @@ class Steps {
   const std::span<Tensor> y_;
   Part step_;
   std::optional<Part> block_, condition_;
-  Arena buffers_, temporary_, holds_{64};        // holds_: by step of a program
-  std::vector<std::int64_t> offsets_, bytes_;    // by carry; by result of a step
+  Arena buffers_, temporary_, holds_{kMostBlockSteps};   // holds_: by step of a program
+  std::vector<std::int64_t> offsets_, bytes_;            // by carry; by result of a step
   std::int64_t second_ = 0, first_output_ = 0;   // second_: the offset of the second place of the carries
   bool is_second_ = false;
   std::vector<ReadOnly> carries_;
@@ -405,7 +407,7 @@ void LoopProgram::add_checked() {
 // With a condition, a block may run steps after the last one, whose results are dropped.
 void LoopProgram::add_block() {
   constexpr std::size_t nodes = 160;
-  constexpr std::int64_t bytes = 1024, most_steps = 32;
+  constexpr std::int64_t bytes = 1024, inner_bytes = 16 << 10;
   if (condition) add_checked();
   const Callee& one = checked ? *checked : *step;
   const Program& p = one.plan.program;
@@ -415,6 +417,10 @@ void LoopProgram::add_block() {
     if (v.from != Value::From::nothing && v.spec.nbytes() > bytes) return;
   for (const DerivedKey& key : p.keys())
     if (key.by) return;
+  for (const Node& node : p.nodes())   // each has memory of its own
+    if (const OpNode* n = as<OpNode>(node))
+      if (const CalledPrograms* called = called_programs(n->attrs.view()))
+        if (called->arena_bytes() > inner_bytes) return;
   std::vector<StepArgument> arguments;
   for (std::size_t i = 0; i < p.arguments().size(); ++i) {
     if (p[p.arguments()[i]].argument != i) return;
@@ -426,7 +432,7 @@ void LoopProgram::add_block() {
                         : k < carries.size() + entries ? StepArgument{Is::entry}
                                                        : StepArgument{Is::same});
   }
-  block_steps = std::min({most_steps, steps, static_cast<std::int64_t>(nodes / p.size())});
+  block_steps = std::min({kMostBlockSteps, steps, static_cast<std::int64_t>(nodes / p.size())});
   if (block_steps < 2) return;
   block = callee_like(one, unrolled(p, arguments, carries.size(), block_steps, reverse));
 }

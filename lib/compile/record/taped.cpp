@@ -1,7 +1,6 @@
 #include "compile/record/taped.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -97,8 +96,8 @@ namespace {
 
 using From = TapedProgram::Origin::From;
 
-// The function as one whose effects do not happen again, and whose results are those of the recording: where
-// it returns none now, and did not with zeros, they are zeros.
+// The function as one whose results are those of the recording: where it returns none now, and did not with
+// zeros, they are zeros. In the functions of branches its effects are not recorded again.
 Function again(const TapedProgram& p, const OwnedFunction& f, const std::vector<random::Key>& keys) {
   const auto run = [f, keys, name = p.step.name, specs = p.specs](std::span<const Tensor> in) {
     std::vector<Tensor> y = f({in.begin(), in.end()}, keys).tensors;
@@ -142,6 +141,7 @@ struct TapedCall {
 class AsInTheCall {
  public:
   explicit AsInTheCall(const TapedCall& call) : type_(default_dtype()) {
+    before_.reserve(call.values.size() + call.program->function.stores.size());
     for (const auto& [cell, value] : call.values) {
       before_.emplace_back(cell, cell->value);
       if (cell->value.id() != value.id()) cell->value = value;
@@ -368,6 +368,8 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   if (!std::equal(function.defined.begin(), function.defined.end(), r.defined.begin(),
                   r.defined.begin() +
                       static_cast<std::ptrdiff_t>(std::min(function.defined.size(), r.defined.size()))) ||
+      !std::equal(function.results.begin(), function.results.end(), r.results.begin(),
+                  [](const Access& a, const Access& b) { return a.spec == b.spec; }) ||
       !std::equal(function.stores.begin(), function.stores.end(), r.stores.begin(), r.stores.end(), is_same))
     throw_error<TraceError>("{}: returns or assigns something else in its second run", o.name);
   for (const Tensor& key : r.keys) {
@@ -408,6 +410,8 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
 std::shared_ptr<const TapedProgram::Backward> TapedProgram::backward(const std::vector<bool>& missing) {
   const bool is_whole = std::find(missing.begin(), missing.end(), true) == missing.end();
   const std::lock_guard lock(mutex_);
+  constexpr std::size_t most = 64;   // programs; a function with many results has more sets of cotangents
+  if (backward_.size() >= most) backward_.clear();
   std::shared_ptr<const Backward>& made = backward_[is_whole ? std::vector<bool>() : missing];
   if (!made) {
     Reduced reduced = is_whole ? Reduced{*program, {}} : without_cotangents(*program, cotangents, missing);
@@ -481,6 +485,7 @@ TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::
   for (std::size_t i = 0; i < firsts.size(); ++i)
     if (firsts[i] == i && followed(x.tensors[i])) wanted.push_back(i);
   std::vector<std::shared_ptr<TapedProgram>> programs;
+  bool is_refused = false;
   {
     const std::lock_guard lock(mutex_);
     const auto known = std::find_if(patterns_.begin(), patterns_.end(),
@@ -489,7 +494,7 @@ TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::
       if (!is_full()) patterns_.push_back({Signature(x), std::move(wanted)});
       return Way::by_itself;
     }
-    if (known->refused) return Way::by_itself;
+    is_refused = known->refused || programs_.size() >= static_cast<std::size_t>(options_.max_programs);
     for (const auto& p : programs_)
       if (p->d.wanted == wanted && p->signature.matches(x)) programs.push_back(p);
   }
@@ -503,24 +508,28 @@ TapedPrograms::Way TapedPrograms::call(const Arguments& x, const Eager& f, std::
     structure = p->structure;
     return Way::done;
   }
+  if (is_refused) return Way::by_itself;
   std::shared_ptr<TapedProgram> made;
   try {
     made = std::make_shared<TapedProgram>(x, wanted, options_);
     made->record(x, f, options_);
   } catch (const std::bad_alloc&) {
     return Way::by_itself;
-  } catch (const InternalError&) {
-    if (std::getenv("TAPEDECK_FAULTS_THROW")) throw;
+  } catch (const InternalError& e) {
+    report_fault(options_.name, e.what());
     made = nullptr;
   } catch (...) {
     made = nullptr;   // the function says itself what is wrong with a call
   }
   const std::lock_guard lock(mutex_);
-  if (made && programs_.size() < static_cast<std::size_t>(options_.max_programs))
-    programs_.push_back(std::move(made));
-  else
+  if (!made)
     for (Pattern& p : patterns_)
       p.refused |= p.matches(x, wanted);
+  else if (std::none_of(programs_.begin(), programs_.end(), [&](const auto& p) {   // of another thread
+             return p->d.wanted == wanted && p->signature.matches(x) &&
+                    p->d.captured.are_those_of(made->d.captured);
+           }))
+    programs_.push_back(std::move(made));
   return Way::by_itself;
 }
 

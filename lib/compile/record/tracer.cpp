@@ -210,7 +210,7 @@ std::optional<Access> Tracer::capture(const Tensor& x, std::string_view reader) 
   bool is_followed = all_captures_ && is_trainable(x.dtype());
   for (const Recorder* r = around_; r; r = r->outer())
     is_followed |= is_trainable(x.dtype()) && (r->watches_all() || r->tracks(x));
-  if (!is_followed && outer_->is_constant(outer_->access_to(x, reader))) return {};
+  if (outer_->is_constant(outer_->access_to(x, reader)) && !is_followed) return {};
   const Access a = program_.all_of(program_.add_argument(x.spec()));
   name(x, a);
   captures_.push_back({x, nullptr});

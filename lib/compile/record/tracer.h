@@ -25,9 +25,8 @@ class Tracer final : public Trace {
   Tracer(std::string name, Allowed allowed);
   /// Starts a recording inside of another one, of a function that a node of that one calls. Kernels that
   /// could fail for other numbers do not run: the results of ops are zeros. Tensors and variables that the
-  /// function captures become further arguments.
-  /// So do constants of the outer recording that these recorders follow, or, with all_captures, all that can
-  /// be differentiated.
+  /// function captures become further arguments. Constants of the outer recording stay constants, unless one
+  /// of these recorders follows them, or, with all_captures, their dtype has derivatives.
   Tracer(Tracer& outer, const Recorder* around, bool all_captures);
   ~Tracer() override;
 

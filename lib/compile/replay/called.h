@@ -20,6 +20,8 @@ class CalledPrograms {
  public:
   virtual ~CalledPrograms() = default;
   virtual std::unique_ptr<PreparedCall> prepare() const = 0;
+  /// The memory of a prepared call.
+  virtual std::int64_t arena_bytes() const = 0;
 };
 
 /// The attributes of such an op.
