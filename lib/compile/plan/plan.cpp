@@ -2,13 +2,11 @@
 #include "compile/plan/plan.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "compile/ir/verify.h"
 #include "compile/plan/verify.h"
 #include "compile/rewrite/product_sums.h"
 #include "compile/rewrite/sums.h"
-#include "core/format.h"
 
 namespace tapedeck::compiled {
 
@@ -43,15 +41,6 @@ void Plan::make() {
     scratch_bytes = std::max(scratch_bytes, groups.back().scratch_bytes());
   }
   arrange(*this);
-}
-
-void report_fault(std::string_view function, std::string_view fault) {
-  const std::string text = fmt::format(
-      "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, "
-      "please report it",
-      function, fault);
-  if (std::getenv("TAPEDECK_FAULTS_THROW")) throw InternalError(text);
-  warn(text);
 }
 
 }   // namespace tapedeck::compiled

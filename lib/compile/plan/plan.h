@@ -58,10 +58,6 @@ struct Plan {
   void make();
 };
 
-/// Reports that the plan of a function has a fault and is not used: the function runs uncompiled. Tests make
-/// this an error.
-void report_fault(std::string_view function, std::string_view fault);
-
 /// The nodes that must run, or whose results are needed.
 IdVector<NodeId, bool> find_live(const Program& p);
 IdVector<ValueId, Life> find_lives(const Program& p, const Steps& steps);

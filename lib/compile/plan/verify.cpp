@@ -3,11 +3,13 @@
 #include "compile/plan/verify.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory_resource>
 
 #include "compile/fuse/verify.h"
 #include "compile/ir/broken_rule.h"
+#include "core/format.h"
 #include "tape/variable.h"
 
 namespace tapedeck::compiled {
@@ -264,5 +266,14 @@ class PlanVerifier {
 }   // namespace
 
 std::optional<std::string> verify(const Plan& plan) { return fault_of(PlanVerifier(plan)); }
+
+void report_fault(std::string_view function, std::string_view fault) {
+  const std::string text = fmt::format(
+      "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, "
+      "please report it",
+      function, fault);
+  if (std::getenv("TAPEDECK_FAULTS_THROW")) throw InternalError(text);
+  warn(text);
+}
 
 }   // namespace tapedeck::compiled

@@ -13,4 +13,8 @@ namespace tapedeck::compiled {
 /// end; stores and actions must keep their order. The code of groups is verified against their nodes.
 std::optional<std::string> verify(const Plan& plan);
 
+/// Reports that the plan of a function has a fault and is not used: the function runs uncompiled. Tests make
+/// this an error.
+void report_fault(std::string_view function, std::string_view fault);
+
 }   // namespace tapedeck::compiled

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "compile/plan/verify.h"
 #include "compile/record/signature.h"
 #include "compile/record/taped.h"
 #include "compile/record/tracer.h"

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "compile/plan/verify.h"
 #include "compile/record/derivatives.h"
 #include "core/bytes.h"
 #include "core/format.h"
