@@ -245,7 +245,7 @@ TEST_CASE("results that are arguments, captured tensors, variables, or undefined
       std::vector<Gradient> all;
       REQUIRE(y.size() == 7);
       CHECK(!y[3].defined());
-      for (const std::size_t k : {0, 1, 2, 4, 6})
+      for (const std::size_t k : std::vector<std::size_t>{0, 1, 2, 4, 6})
         for (const Source& s : std::vector<Source>{x, c, v})
           all.push_back(tape.gradient(y[k], s));
       for (Gradient& d : tape.gradient(Targets{y[0], y[4], y[6]}, std::vector<Source>{x, c, v}))
@@ -306,7 +306,7 @@ TEST_CASE("control flow and keys in a compiled function under a tape", "[recorde
   const auto f = one_op(plain);
   for (std::uint64_t call = 0; call < 10; ++call) {
     const Tensor x = numbers(call), n = tensor(static_cast<int>(call % 4));
-    const random::Key key(call);
+    const random::Key key{.seed = call};
     const auto run = [&](const auto& g) {
       GradientTape tape;
       tape.watch(x);
@@ -316,7 +316,7 @@ TEST_CASE("control flow and keys in a compiled function under a tape", "[recorde
     CHECK(same_bits(run(f).first, run(plain).first));
     CHECK(close(run(f).second, run(plain).second));
   }
-  CHECK(is_one_op(f, numbers(0), tensor(2), random::Key(1)));
+  CHECK(is_one_op(f, numbers(0), tensor(2), random::Key{.seed = 1}));
 }
 
 TEST_CASE("a tape may outlive the compiled function that it has recorded", "[recorded][taped]") {
