@@ -185,6 +185,57 @@ template <class F> void check_effects(const F& f, std::ostringstream& out, std::
 }
 const Tensors kNumbers = {tensor(2.0), tensor(-3.0), tensor(0.25), tensor(-0.5), tensor(5.0)};
 
+// Compares the effects of f, and of functions that compute its first derivatives.
+template <class F> void check_effects_to_first_order(const F& f, std::ostringstream& out) {
+  SECTION("values") { check_effects(f, out, kNumbers); }
+  SECTION("no results are read") {
+    check_effects(
+        [&](const Tensor& x) {
+          (void)f(x);
+          return print(x, "x ", out);
+        },
+        out, kNumbers);
+  }
+  const auto gradient_of = [&](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = f(x);
+    print(y, "y ", out);
+    return tape.gradient(y, x).dense();
+  };
+  SECTION("gradients") { check_effects(gradient_of, out, kNumbers); }
+  SECTION("gradients that are not read") {
+    check_effects(
+        [&](const Tensor& x) {
+          (void)gradient_of(x);
+          return x + 1;
+        },
+        out, kNumbers);
+  }
+  SECTION("tangents") {
+    check_effects(
+        [&](const Tensor& x) {
+          const ForwardAccumulator forward(x, tensor(1.0));
+          return forward.jvp(f(x)).dense();
+        },
+        out, kNumbers);
+  }
+}
+template <class F> void check_effects_of_second_order(const F& f, std::ostringstream& out) {
+  SECTION("second derivatives") {
+    check_effects(
+        [&](const Tensor& x) {
+          GradientTape outer;
+          outer.watch(x);
+          GradientTape tape;
+          tape.watch(x);
+          const Tensor dx = tape.gradient(f(x), x).dense();
+          return outer.gradient(dx, x).dense();
+        },
+        out, kNumbers);
+  }
+}
+
 TEST_CASE("assertions of a branch whose result nobody reads", "[recorded][branches][effects]") {
   const auto f = compile([](const Tensor& x) {
     (void)cond(
@@ -232,46 +283,8 @@ TEST_CASE("effects of branches occur as in eager calls", "[recorded][branches][e
           return check_numerics(sqrt(t + 1), "root");
         });
   };
-  SECTION("values") { check_effects(branch, out, kNumbers); }
-  SECTION("no results are read") {
-    check_effects(
-        [&](const Tensor& x) {
-          (void)branch(x);
-          return print(x, "x ", out);
-        },
-        out, kNumbers);
-  }
-  SECTION("gradients") {
-    check_effects(
-        [&](const Tensor& x) {
-          GradientTape tape;
-          tape.watch(x);
-          const Tensor y = branch(x);
-          print(y, "y ", out);
-          return tape.gradient(y, x).dense();
-        },
-        out, kNumbers);
-  }
-  SECTION("second derivatives") {
-    check_effects(
-        [&](const Tensor& x) {
-          GradientTape outer;
-          outer.watch(x);
-          GradientTape tape;
-          tape.watch(x);
-          const Tensor dx = tape.gradient(branch(x), x).dense();
-          return outer.gradient(dx, x).dense();
-        },
-        out, kNumbers);
-  }
-  SECTION("tangents") {
-    check_effects(
-        [&](const Tensor& x) {
-          const ForwardAccumulator forward(x, tensor(1.0));
-          return forward.jvp(branch(x)).dense();
-        },
-        out, kNumbers);
-  }
+  check_effects_to_first_order(branch, out);
+  check_effects_of_second_order(branch, out);
   SECTION("tangents of gradients") {
     check_effects(
         [&](const Tensor& x) {
@@ -394,80 +407,33 @@ TEST_CASE("effects of steps occur as in eager calls", "[recorded][loops][effects
                      },
                      {x});
   };
-  const auto all_of = [&](const auto& f) {
-    SECTION("values") { check_effects(f, out, kNumbers); }
-    SECTION("no results are read") {
-      check_effects(
-          [&](const Tensor& x) {
-            (void)f(x);
-            return print(x, "x ", out);
-          },
-          out, kNumbers);
-    }
-    const auto gradient_of = [&](const Tensor& x) {
-      GradientTape tape;
-      tape.watch(x);
-      const Tensor y = f(x);
-      print(y, "y ", out);
-      return tape.gradient(y, x).dense();
-    };
-    SECTION("gradients") { check_effects(gradient_of, out, kNumbers); }
-    SECTION("gradients that are not read") {
-      check_effects(
-          [&](const Tensor& x) {
-            (void)gradient_of(x);
-            return x + 1;
-          },
-          out, kNumbers);
-    }
-    SECTION("tangents") {
-      check_effects(
-          [&](const Tensor& x) {
-            const ForwardAccumulator forward(x, tensor(1.0));
-            return forward.jvp(f(x)).dense();
-          },
-          out, kNumbers);
-    }
-  };
-  const auto second_of = [&](const auto& f) {
-    SECTION("second derivatives") {
-      check_effects(
-          [&](const Tensor& x) {
-            GradientTape outer;
-            outer.watch(x);
-            GradientTape tape;
-            tape.watch(x);
-            const Tensor dx = tape.gradient(f(x), x).dense();
-            return outer.gradient(dx, x).dense();
-          },
-          out, kNumbers);
-    }
-  };
   SECTION("scan") {
     const auto last = [&](const Tensor& x) { return scan_of(x).first; };
-    all_of(last);
-    second_of(last);
+    check_effects_to_first_order(last, out);
+    check_effects_of_second_order(last, out);
   }
   SECTION("scan, outputs") {
     const auto outputs = [&](const Tensor& x) { return sum(scan_of(x).second); };
-    all_of(outputs);
-    second_of(outputs);
+    check_effects_to_first_order(outputs, out);
+    check_effects_of_second_order(outputs, out);
   }
-  SECTION("while_loop") { all_of(while_of); }
+  SECTION("while_loop") { check_effects_to_first_order(while_of, out); }
   SECTION("fori_loop") {
-    all_of(fori_of);
-    second_of(fori_of);
+    check_effects_to_first_order(fori_of, out);
+    check_effects_of_second_order(fori_of, out);
   }
   SECTION("a while_loop in a branch in a scan") {
-    all_of([&](const Tensor& x) {
-      return scan(
-          [&](const Tensor& s, const Tensor& t) {
-            return cond(
-                s > t, {s}, [&](const Tensor& u) { return while_of(u) * 0.5; },
-                [&](const Tensor& u) { return print(u + 1, "other ", out); });
-          },
-          {x}, {tensor({0.0, 2.0, 4.0})});
-    });
+    check_effects_to_first_order(
+        [&](const Tensor& x) {
+          return scan(
+              [&](const Tensor& s, const Tensor& t) {
+                return cond(
+                    s > t, {s}, [&](const Tensor& u) { return while_of(u) * 0.5; },
+                    [&](const Tensor& u) { return print(u + 1, "other ", out); });
+              },
+              {x}, {tensor({0.0, 2.0, 4.0})});
+        },
+        out);
   }
 }
 
