@@ -59,7 +59,8 @@ class Operands {
     if (is_new) list_.push_back(x);
     return at->second;
   }
-  int of(const Tracer::Capture& c) { return c.cell ? of(value_of(c.cell)) : of(c.tensor); }
+  int of(const Tracer::Capture& c) { return of(value_of(c)); }
+  const Tensor& value_of(const Tracer::Capture& c) { return c.cell ? value_of(c.cell) : c.tensor; }
   /// The value of a variable, read once, as recorders and the outer recording see it.
   const Tensor& value_of(const std::shared_ptr<detail::VariableCell>& cell) {
     Tensor& value = values_[cell.get()];

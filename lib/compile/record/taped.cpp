@@ -86,6 +86,9 @@ struct TapedProgram {
   ReplayedStep step;                      // for observers
 
  private:
+  void require_same(const Recorded& r, std::string_view name) const;
+  void note_keys(std::span<const Tensor> read_keys, std::span<const random::Key> given,
+                 std::string_view name);
   void note_results(std::span<const std::uint64_t> ids, std::span<const std::uint64_t> arguments);
   void note_reads(const Program& p, std::size_t cotangents_end, std::size_t captures_end);
 
@@ -326,6 +329,31 @@ void TapedProgram::note_reads(const Program& p, std::size_t cotangents_end, std:
   }
 }
 
+// Throws TraceError unless the function has given the same results, and assigned the same variables, in its
+// second run.
+void TapedProgram::require_same(const Recorded& r, std::string_view name) const {
+  const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (!std::equal(function.defined.begin(), function.defined.end(), r.defined.begin(),
+                  r.defined.begin() +
+                      static_cast<std::ptrdiff_t>(std::min(function.defined.size(), r.defined.size()))) ||
+      !std::equal(function.results.begin(), function.results.end(), r.results.begin(),
+                  [](const Access& a, const Access& b) { return a.spec == b.spec; }) ||
+      !std::equal(function.stores.begin(), function.stores.end(), r.stores.begin(), r.stores.end(), is_same))
+    throw_error<TraceError>("{}: returns or assigns something else in its second run", name);
+}
+
+// read_keys: the numbers of the keys that the programs read.
+void TapedProgram::note_keys(std::span<const Tensor> read_keys, std::span<const random::Key> given,
+                             std::string_view name) {
+  for (const Tensor& key : read_keys) {
+    const random::Key numbers = key_at(key.raw());
+    const auto at = std::find_if(given.begin(), given.end(),
+                                 [&](const random::Key& k) { return random::KeyAccess::equal(k, numbers); });
+    if (at == given.end()) throw_error<TraceError>("{}: reads a key that is not an argument", name);
+    keys.push_back(static_cast<std::size_t>(at - given.begin()));
+  }
+}
+
 // Records the function with zeros for its arguments, and once more with its gradients.
 void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptions& o) {
   Tracer outer(o.name, {.captures = o.captures == Captures::allow, .actions = false});
@@ -365,21 +393,8 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
         return y;
       },
       true);
-  const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
-  if (!std::equal(function.defined.begin(), function.defined.end(), r.defined.begin(),
-                  r.defined.begin() +
-                      static_cast<std::ptrdiff_t>(std::min(function.defined.size(), r.defined.size()))) ||
-      !std::equal(function.results.begin(), function.results.end(), r.results.begin(),
-                  [](const Access& a, const Access& b) { return a.spec == b.spec; }) ||
-      !std::equal(function.stores.begin(), function.stores.end(), r.stores.begin(), r.stores.end(), is_same))
-    throw_error<TraceError>("{}: returns or assigns something else in its second run", o.name);
-  for (const Tensor& key : r.keys) {
-    const random::Key numbers = key_at(key.raw());
-    const auto at = std::find_if(x.keys.begin(), x.keys.end(),
-                                 [&](const random::Key& k) { return random::KeyAccess::equal(k, numbers); });
-    if (at == x.keys.end()) throw_error<TraceError>("{}: reads a key that is not an argument", o.name);
-    keys.push_back(static_cast<std::size_t>(at - x.keys.begin()));
-  }
+  require_same(r, o.name);
+  note_keys(r.keys, x.keys, o.name);
   const std::size_t end = arguments.size();
   has_tensors.assign(r.defined.begin() + static_cast<std::ptrdiff_t>(function.defined.size()),
                      r.defined.end());
@@ -428,7 +443,7 @@ void run(const std::shared_ptr<TapedProgram>& p, const Arguments& x, CapturedSou
          Operands& operands, OwnedFunction f, std::vector<Tensor>& y) {
   Tensors captures;
   for (const Tracer::Capture& c : p->captures)
-    captures.push_back(c.cell ? operands.value_of(c.cell) : c.tensor);
+    captures.push_back(operands.value_of(c));
   std::vector<ReadOnly> arguments;
   for (const Tensor& t : x.tensors)
     arguments.emplace_back(t.raw());
@@ -462,11 +477,8 @@ void run(const std::shared_ptr<TapedProgram>& p, const Arguments& x, CapturedSou
   y.clear();
   for (const TapedProgram::Result& r : p->results) {
     using Is = TapedProgram::Result::Is;
-    const auto value = [&](const Tracer::Capture& c) {
-      return c.cell ? operands.value_of(c.cell) : c.tensor;
-    };
     y.push_back(r.is == Is::argument   ? x.tensors[r.index]
-                : r.is == Is::capture  ? value(p->function.captures[r.index])
+                : r.is == Is::capture  ? operands.value_of(p->function.captures[r.index])
                 : r.is == Is::repeated ? y[r.index]
                 : r.is == Is::computed ? all[r.index]
                                        : Tensor());
