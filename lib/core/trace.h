@@ -65,8 +65,9 @@ class Trace {
   virtual void on_read(detail::VariableCell& cell, const Tensor& value) = 0;
   virtual void on_assign(detail::VariableCell& cell, const Tensor& before) = 0;
   /// Runs an action, during which nothing is recorded. In a replay its tensors are valid only during the
-  /// call. It may read and change variables.
-  virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
+  /// call. It may read and change variables. y: the specs of its results. In functions of branches and loops
+  /// it does not run, and its results are zeros.
+  virtual std::vector<Tensor> act(std::vector<Tensor> x, std::span<const Spec> y, Action action) = 0;
 
   /// attempt: runs f and records its ops. Returns false if f also reads numbers or writes memory; then
   /// nothing of f is recorded, and `become` must record instead that `action`, a rule of `op`, computes y

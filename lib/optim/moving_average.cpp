@@ -136,10 +136,11 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
 WeightedMovingAverage::WeightedMovingAverage(double decay) : decay_(checked(decay)) {}
 
 Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) {
-  if (thread_state.trace)
-    return results_of({kWeighted, lifetime_.watch()}, {value, weight}, [this](std::span<const Tensor> x) {
-      return std::vector<Tensor>{update(x[0], x[1])};
-    })[0];
+  if (thread_state.trace) {
+    const Spec spec = value.spec();
+    const auto now = [this](std::span<const Tensor> x) { return std::vector<Tensor>{update(x[0], x[1])}; };
+    return results_of({kWeighted, lifetime_.watch()}, {value, weight}, std::span(&spec, 1), now)[0];
+  }
   const RecordingScope unrecorded(nullptr);
   const Tensor wide = to_average(weight), product = to_average(value) * wide;
   if (product.shape() != value.shape())

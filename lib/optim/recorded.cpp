@@ -43,19 +43,22 @@ struct Kept {
 
 }   // namespace
 
-std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f) {
-  return thread_state.trace->act(std::move(x), [name = std::string(actor.name), lifetime = actor.lifetime,
-                                                f = std::move(f)](std::span<const Tensor> now) {
-    if (lifetime.expired())
-      throw_error<TraceError>(
-          "{}: a compiled function uses one that has been destroyed or moved; keep it in place, or compile "
-          "the function again",
-          name);
-    return f(now);
-  });
+std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, std::span<const Spec> y,
+                               Trace::Action f) {
+  return thread_state.trace->act(std::move(x), y,
+                                 [name = std::string(actor.name), lifetime = actor.lifetime,
+                                  f = std::move(f)](std::span<const Tensor> now) {
+                                   if (lifetime.expired())
+                                     throw_error<TraceError>(
+                                         "{}: a compiled function uses one that has been destroyed or moved; "
+                                         "keep it in place, or compile "
+                                         "the function again",
+                                         name);
+                                   return f(now);
+                                 });
 }
 void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) {
-  results_of(actor, std::move(x), [f = std::move(f)](std::span<const Tensor> now) {
+  results_of(actor, std::move(x), {}, [f = std::move(f)](std::span<const Tensor> now) {
     f(now);
     return std::vector<Tensor>();
   });

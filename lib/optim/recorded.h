@@ -18,8 +18,9 @@ struct Actor {
 
 /// Calls f with these tensors now, and in every replay with the corresponding tensors of that replay.
 void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f);
-/// As act, but f returns tensors.
-std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, Trace::Action f);
+/// As act, but f returns tensors, with these specs.
+std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, std::span<const Spec> y,
+                               Trace::Action f);
 /// Calls f with these pairs now, and in every replay with the gradients of that replay. `keeps` is called
 /// each time, and returns whether f may keep tensors of these gradients.
 void act(const Actor& actor, std::span<const GradientAndVariable> pairs, std::function<bool()> keeps,

@@ -232,10 +232,11 @@ std::int64_t LossScale::skipped() const {
 Tensor LossScale::scale(const Tensor& loss) const {
   const Tensor x = in_f32(loss);
   if (!thread_state.trace) return x * value_;
+  const Spec spec = {x.dtype(), {}};
   const auto now = [this, dtype = x.dtype()](std::span<const Tensor>) {
     return std::vector<Tensor>{full({}, value_, dtype)};
   };
-  return x * results_of({"loss_scale", lifetime_.watch()}, {}, now)[0];
+  return x * results_of({"loss_scale", lifetime_.watch()}, {}, std::span(&spec, 1), now)[0];
 }
 
 bool LossScale::unscale(std::span<GradientAndVariable> pairs) {

@@ -785,7 +785,7 @@ TEST_CASE("what a branch or a step must not do in a recording", "[recorded][bran
       in_branch([v](const Tensor& u) {
         return GradientDescent({.learning_rate = 0.1}).minimize([&] { return u * v; }, {.variables = {{v}}});
       }),
-      Catch::Contains("is in a branch or a loop"));
+      Catch::Contains("destroyed or moved"));
   // A step that does something else when it is recorded once more for its gradient.
   int runs = 0;
   CHECK_THAT(message_of<TraceError>([&] {

@@ -20,4 +20,9 @@ bool acts(const Program& p) {
   return std::any_of(p.nodes().begin(), p.nodes().end(), [](const Node& node) { return acts(node); });
 }
 
+bool uses_variables(const Program& p) {
+  return std::any_of(p.nodes().begin(), p.nodes().end(),
+                     [](const Node& node) { return as<ReadNode>(node) || changes_variables(node); });
+}
+
 }   // namespace tapedeck::compiled

@@ -7,6 +7,12 @@ namespace tapedeck::compiled {
 /// Whether an op infers its outputs from shapes alone, as elementwise ops and ops with a known Meaning do.
 /// Other ops may read numbers, to check indices or to count elements.
 inline bool infers_from_shapes(const OpNode& n) { return n.map || n.op->meaning != Meaning::other; }
+/// Whether a node may read and change any variable when it runs; whether it changes some.
+inline bool uses_variables(const Node& n) {
+  const OpNode* op = as<OpNode>(n);
+  return as<ActionNode>(n) || (op && op->uses_variables);
+}
+inline bool changes_variables(const Node& n) { return as<StoreNode>(n) || uses_variables(n); }
 /// Whether a node must run even if nothing reads its results: it changes variables; it has an effect; or it
 /// has integers or bools, which it may check, or on which the shape of its results may depend.
 bool must_run(const Program& p, const Node& node);
@@ -23,5 +29,7 @@ inline bool acts(const Node& node) {
 }
 /// Whether a node of the program acts.
 bool acts(const Program& p);
+/// Whether a node of the program reads or changes variables.
+bool uses_variables(const Program& p);
 
 }   // namespace tapedeck::compiled

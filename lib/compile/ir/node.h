@@ -22,6 +22,7 @@ struct OpNode {
   const kernels::MapKernel* map = nullptr;   // the loops of the kernel, if it is elementwise
   std::vector<Access> in = {};
   std::vector<ValueId> out = {};
+  bool uses_variables = false;   // it runs programs that read and change variables
 };
 
 /// out = map(in): the jvp of an elementwise op, which is an elementwise kernel without an op.
@@ -152,7 +153,6 @@ template <class F> void for_each_result(const Node& node, const F& f) {
 }
 
 template <class T> const T* as(const Node& node) { return std::get_if<T>(&node); }
-inline bool changes_variables(const Node& n) { return as<StoreNode>(n) || as<ActionNode>(n); }
 
 /// The name of a node for messages: "mul", "gradient of mul", "read w".
 std::string name_of(const Node& node);

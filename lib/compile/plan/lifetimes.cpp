@@ -39,10 +39,10 @@ IdVector<ValueId, Life> find_lives(const Program& p, const Steps& steps) {
   }
   for (const Access& a : p.outputs())
     if (a.reads()) use(a.of, end);
-  // A stored value is needed until variables are assigned: before the next action, or at the end.
+  // A stored value is needed until variables are assigned: before the next node that uses them, or at the end.
   for (std::int32_t s = end, next = end; s-- > 0;) {
     const Node& node = p[steps[StepId(static_cast<std::size_t>(s))].nodes[0]];
-    if (as<ActionNode>(node)) next = s;
+    if (uses_variables(node)) next = s;
     if (const StoreNode* store = as<StoreNode>(node)) use(store->in.of, next);
   }
   return lives;

@@ -148,7 +148,7 @@ class PlanVerifier {
     const Node& node = p_[at_];
     for_each_operand(node, [&](const Access& a) { require(a); });
     const OpNode* op = as<OpNode>(node);
-    if (as<ActionNode>(node)) assign(true);
+    if (uses_variables(node)) assign(true), in_order();
     if (const ReadNode* n = as<ReadNode>(node)) {
       in_order();
       give(n->out, Home::In::borrowed);
@@ -158,7 +158,6 @@ class PlanVerifier {
       in_order();
       pending_.push_back(n);
     } else if (as<ActionNode>(node) || (op && op->op->forward.outputs == Outputs::by_kernel)) {
-      if (as<ActionNode>(node)) in_order();
       for_each_result(node, [&](ValueId v) { give(v, Home::In::returned); });
     } else {
       const ProductSum* sum = as<ProductSum>(node);

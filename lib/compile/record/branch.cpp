@@ -215,8 +215,7 @@ class BranchPoint {
            {operands.begin(), operands.end()}} {
     for (const Tensor& t : c_.x)
       specs_x_.push_back(t.spec());
-    for (const Function& f : functions)
-      sides_.push_back(record(outer, specs_x_, f));
+    record_sides(assigns);
     for (Recorded& r : sides_)
       if (!assigns) r.stores.clear();
     specs_ = specs_of(name, sides_);
@@ -236,20 +235,40 @@ class BranchPoint {
   }
 
   Tensors run() {
+    if (uses_variables()) return with_undefined(outer_.act_by([&] { return run_alone(); }));
     Tensors y =
         c_.sources() && std::find(c_.trainable.begin(), c_.trainable.end(), true) != c_.trainable.end()
             ? run_recorded()
             : run_alone();
     for (std::size_t k = 0; k < cells_.size(); ++k)
       Variable(cells_[k]).assign(y[specs_.size() + k]);
+    return with_undefined(std::move(y));
+  }
+
+ private:
+  // If one of the functions takes actions, the programs of all use variables: a variable that only one of
+  // them changes keeps its value in the others.
+  void record_sides(bool assigns) {
+    InnerOptions options{.no_actions = no_actions_now(assigns)};
+    const auto record_all = [&] {
+      sides_.clear();
+      for (const Function& f : c_.functions)
+        sides_.push_back(record(outer_, specs_x_, f, options));
+    };
+    record_all();
+    options.uses_variables = uses_variables();
+    if (options.uses_variables) record_all();
+  }
+  bool uses_variables() const {
+    return std::any_of(sides_.begin(), sides_.end(), [](const Recorded& r) { return r.uses_variables; });
+  }
+  Tensors with_undefined(Tensors y) const {
     y.resize(specs_.size());
     Tensors all;
     for (std::size_t k = 0, next = 0; k < sides_[0].defined.size(); ++k)
       all.push_back(sides_[0].defined[k] ? std::move(y[next++]) : Tensor());
     return all;
   }
-
- private:
   // What recorders follow: operands, captured tensors, and variables.
   void find_sources() {
     if (!thread_state.innermost) return;

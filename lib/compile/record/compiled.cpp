@@ -155,8 +155,8 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   const std::vector<Tensor> own = with_fresh_ids(x.tensors);
   // Read before the recording: another thread may record at the same time.
   const bool had_made_variables = has_made_variables(x);
-  Tracer tracer(options.name,
-                {.captures = options.captures == Captures::allow, .actions = options.check == 0});
+  Tracer tracer(options.name, {.captures = options.captures == Captures::allow,
+                               .no_actions = options.check ? Tracer::kTwice : std::string_view()});
   for (const Tensor& t : own)
     tracer.add_argument(t);
   std::vector<random::Key> keys;

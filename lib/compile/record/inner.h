@@ -42,14 +42,18 @@ struct Recorded {
   std::vector<Tracer::Capture> captures;
   Tensors keys;   // that it captures: their numbers
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
-  std::size_t arguments = 0;   // the number of arguments that are not captures
-  NodeId gradient = {};        // the first node of the gradient, if there is one
+  std::size_t arguments = 0;     // the number of arguments that are not captures
+  NodeId gradient = {};          // the first node of the gradient, if there is one
+  bool uses_variables = false;   // its program reads and changes variables, of which it captures none
 };
 
-/// Records f(x…) inside of another recording, for operands of these specs. all_captures: whether all captured
-/// tensors that can be differentiated become arguments, and not only those that recorders follow now.
+/// Records f(x…) inside of another recording, for operands of these specs. If f takes actions, its program
+/// uses variables.
 Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f,
-                bool all_captures = false);
+                InnerOptions options = {});
+/// Why the functions of a branch or a loop must not take actions at present; empty if they may. takes_effect:
+/// whether they do not only run again for a derivative.
+std::string_view no_actions_now(bool takes_effect);
 
 /// The operands of an op that calls programs, each once.
 class Operands {

@@ -281,7 +281,10 @@ class LoopPoint {
       d_.outputs.push_back(step_.results[k].spec);
     for (const Access& a : step_.results)
       d_.used.push_back(varies(a.spec));
-    if (l.condition) condition_ = record(outer, d_.carries, l.condition);
+    if (l.condition)
+      condition_ = record(outer, d_.carries, l.condition,
+                          {.no_actions = "is in the condition of a loop; take it in the step",
+                           .uses_variables = step_.uses_variables});
     if (condition_ && !condition_->stores.empty())
       throw_error<TraceError>("compile: the condition of {} assigns {}; assign it in the step", l.name,
                               detail::described(*condition_->stores[0].first));
@@ -295,14 +298,16 @@ class LoopPoint {
     if (differentiates) return finish(run_recorded());
     LoopProgram l = program(step_, std::move(step_.program), d_.outputs.size(), {});
     add_condition(l);
-    return finish(run_loop(operands(), std::move(l)));
+    const Tensors x = operands();
+    const auto y = [&] { return run_loop(x, std::move(l)); };
+    return finish(step_.uses_variables ? outer_.act_by(y) : y());
   }
 
  private:
   void record_step(std::span<const Tensor> operands) {
     for (std::size_t i = 0; i < operands.size(); ++i)
       (i < d_.carries.size() ? carries_ : entries_).push_back(operands[i]);
-    step_ = record(outer_, step_specs(), d_.l.step);
+    step_ = record(outer_, step_specs(), d_.l.step, {.no_actions = no_actions_now(d_.l.assigns)});
     for (const auto& [cell, value] : step_.stores)
       cells_.push_back(cell);
   }

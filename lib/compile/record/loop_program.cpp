@@ -373,6 +373,11 @@ bool LoopProgram::acts() const {
   return compiled::acts(step->plan.program) || (condition && compiled::acts(condition->plan.program));
 }
 
+bool LoopProgram::uses_variables() const {
+  return compiled::uses_variables(step->plan.program) ||
+         (condition && compiled::uses_variables(condition->plan.program));
+}
+
 // Appends the condition to the step.
 void LoopProgram::add_checked() {
   const Program& next = condition->plan.program;
@@ -408,6 +413,7 @@ void LoopProgram::add_checked() {
 void LoopProgram::add_block() {
   constexpr std::size_t nodes = 160;
   constexpr std::int64_t bytes = 1024, inner_bytes = 16 << 10;
+  if (uses_variables()) return;   // a store takes effect at the end of a program
   if (condition) add_checked();
   const Callee& one = checked ? *checked : *step;
   const Program& p = one.plan.program;

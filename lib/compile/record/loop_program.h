@@ -20,8 +20,9 @@ struct LoopProgram {
   std::int64_t block_steps = 0;
 
   std::vector<Spec> results() const;
-  /// Whether its programs have nodes that act.
+  /// Whether its programs have nodes that act; whether they use variables.
   bool acts() const;
+  bool uses_variables() const;
   /// Adds `checked` and `block`.
   void add_block();
 

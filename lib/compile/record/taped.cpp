@@ -356,7 +356,8 @@ void TapedProgram::note_keys(std::span<const Tensor> read_keys, std::span<const 
 
 // Records the function with zeros for its arguments, and once more with its gradients.
 void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptions& o) {
-  Tracer outer(o.name, {.captures = o.captures == Captures::allow, .actions = false});
+  Tracer outer(
+      o.name, {.captures = o.captures == Captures::allow, .no_actions = "is under a tape or an accumulator"});
   std::vector<random::Key> own_keys;
   for (const random::Key& k : x.keys)
     own_keys.push_back(outer.add_key(k));
@@ -375,7 +376,7 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
     return std::move(r.tensors);
   };
   std::vector<Spec> arguments = signature.specs;
-  function = compiled::record(outer, arguments, run, true);
+  function = compiled::record(outer, arguments, run, {.all_captures = true});
   function.program = {}, function.keys.clear();
   note_results(ids, given);
   for (std::size_t k = 0; k < d.trainable.size(); ++k)
@@ -384,15 +385,14 @@ void TapedProgram::record(const Arguments& x, const Eager& f, const CompileOptio
   d.captured.find(std::span(&function, 1), cells(), operands);
   if (d.sources() == 0 || arguments.size() == d.operands) return;
 
-  Recorded r = compiled::record(
-      outer, arguments,
-      [&](std::span<const Tensor> in) {
-        Tensors y;
-        gradients_like = d.gradients(run, in, UnconnectedGradients::none, y);
-        detail::take_tensors(gradients_like, y);
-        return y;
-      },
-      true);
+  Recorded r = compiled::record(outer, arguments,
+                                [&](std::span<const Tensor> in) {
+                                  Tensors y;
+                                  gradients_like = d.gradients(run, in, UnconnectedGradients::none, y);
+                                  detail::take_tensors(gradients_like, y);
+                                  return y;
+                                },
+                                {.all_captures = true});
   require_same(r, o.name);
   note_keys(r.keys, x.keys, o.name);
   const std::size_t end = arguments.size();

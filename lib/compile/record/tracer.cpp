@@ -92,9 +92,12 @@ Tracer::Tracer(std::string name, Allowed allowed)
     : name_(std::move(name)), allowed_(allowed), presence_(std::in_place), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
-Tracer::Tracer(Tracer& outer, const Recorder* around, bool all_captures)
-    : Tracer(outer.name_, {.captures = outer.allowed_.captures, .actions = false}) {
-  outer_ = &outer, around_ = around, all_captures_ = all_captures;
+Tracer::Tracer(Tracer& outer, const Recorder* around, const InnerOptions& options)
+    : Tracer(outer.name_, {.captures = outer.allowed_.captures,
+                           .no_actions = outer.allowed_.no_actions.empty() ? options.no_actions
+                                                                           : outer.allowed_.no_actions}) {
+  outer_ = &outer, around_ = around, all_captures_ = options.all_captures;
+  uses_variables_ = options.uses_variables;
   first_recorder_ = Recorder::next_serial();
 }
 Tracer::~Tracer() { end(); }
@@ -109,6 +112,7 @@ void Tracer::end() {
 }
 
 Program Tracer::leave() {
+  if (uses_variables_) flush_stores(), outer_->variables_.insert(variables_.begin(), variables_.end());
   end();
   if (!refused_.empty()) throw TraceError(refused_);
   return std::move(program_);
@@ -432,7 +436,7 @@ void Tracer::run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const
       fails = true;   // a replay that comes here throws
     }
   }
-  node.map = map_;
+  node.map = map_, node.uses_variables = is_action_;
   if (fails)
     define(std::move(node), y);
   else
@@ -531,7 +535,7 @@ void Tracer::become(const Op& op, std::span<const Tensor> x, std::span<const Ten
         fmt::format("{}: {} reads numbers on the host, while a tape or an accumulator records it for a "
                     "further derivative, which would use the numbers of the recording{}",
                     name_, what, place()));
-  if (used_variables_) act_on_variables();
+  if (used_variables_) flush_stores();
   for (const Tensor& t : y)
     node.out.push_back(t.defined() ? new_value(t) : ValueId());
   program_.define(std::move(node));
@@ -783,17 +787,13 @@ void Tracer::on_read(detail::VariableCell& cell, const Tensor& value) {
   const auto known = values_.find(&cell);
   if (known != values_.end() && known->second.id == cell.value.id()) return name(value, known->second.value);
   change_variables();
-  if (outer_) {
-    const Access a = program_.all_of(program_.add_argument(value.spec()));
+  const ValueId v = uses_variables() ? program_.promise(value.spec()) : program_.add_argument(value.spec());
+  if (uses_variables())
+    program_.define(ReadNode{.cell = cell.shared_from_this(), .out = v});
+  else
     captures_.push_back({{}, cell.shared_from_this()});
-    values_[&cell] = {cell.value.id(), a};
-    return name(value, a);
-  }
-  ReadNode node{.cell = cell.shared_from_this(), .out = program_.promise(value.spec())};
-  const Access a = program_.all_of(node.out);
-  program_.define(std::move(node));
-  values_[&cell] = {cell.value.id(), a};
-  name(value, a);
+  values_[&cell] = {cell.value.id(), program_.all_of(v)};
+  name(value, program_.all_of(v));
 }
 
 void Tracer::on_assign(detail::VariableCell& cell, const Tensor& before) {
@@ -807,34 +807,25 @@ void Tracer::on_assign(detail::VariableCell& cell, const Tensor& before) {
   values_[&cell] = {cell.value.id(), a};
 }
 
+// Called at the end, and before nodes that may read and change variables.
 void Tracer::flush_stores() {
+  change_variables();
   for (auto& [cell, a] : stores_)
     program_.define(StoreNode{.cell = std::move(cell), .in = a});
-  stores_.clear();
+  stores_.clear(), values_.clear();
 }
-// Called before an action, which may read and change variables.
-void Tracer::act_on_variables() {
-  change_variables();
+void Tracer::begin_action() {
+  if (!allowed_.no_actions.empty())
+    refuse(fmt::format("{}: a step of an optimizer or the like {}{}", name_, allowed_.no_actions, place()));
+  acts_ = true;
   flush_stores();
-  values_.clear();
 }
-
-std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
+std::vector<Tensor> Tracer::act(std::vector<Tensor> x, std::span<const Spec> specs, Action action) {
   const bool is_recorded = !is_silent();
-  if (is_recorded && outer_)
-    refuse(
-        fmt::format("{}: a step of an optimizer or the like is in a branch or a loop, which would take it "
-                    "while the function is recorded; take it outside{}",
-                    name_, place()));
-  if (is_recorded && !allowed_.actions)
-    refuse(
-        fmt::format("{}: check runs the function and a replay in the same call, and an optimizer or the like "
-                    "would take its step twice; leave check out, or take the step outside the function{}",
-                    name_, place()));
   ActionNode node{
       .action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};
   if (is_recorded) {
-    act_on_variables();
+    begin_action();
     for (const Tensor& t : x)
       node.in.push_back(access_to(t, "an action"));
   }
@@ -842,11 +833,13 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   try {
     const Restored blind(blind_, true);
     const Restored none(thread_state.trace, static_cast<Trace*>(nullptr));
-    y = action(x);
+    if (!outer_) y = action(x);
   } catch (...) {
     on_throw("a step of an optimizer or the like");
     throw;
   }
+  for (std::size_t k = 0; outer_ && k < specs.size(); ++k)
+    y.push_back(zeros_of(specs[k]));
   if (!is_recorded) return y;
   for (Tensor& t : y) {
     if (t.defined() && find(t)) t = share(t);   // an existing tensor, but a replay may return another one
@@ -854,6 +847,12 @@ std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
   }
   program_.define(std::move(node));
   return y;
+}
+
+std::vector<Tensor> Tracer::act_by(const std::function<std::vector<Tensor>()>& op) {
+  const Restored action(is_action_, true);
+  begin_action();
+  return op();
 }
 
 bool Tracer::is_computed(const Tensor& x) {

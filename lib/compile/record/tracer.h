@@ -12,22 +12,37 @@
 
 namespace tapedeck::compiled {
 
+/// How an inner function is recorded.
+struct InnerOptions {
+  /// Whether all captured tensors that can be differentiated become arguments, and not only those that
+  /// recorders follow now.
+  bool all_captures = false;
+  std::string_view no_actions = {};   // as for Tracer::Allowed
+  /// Whether the program reads and changes variables itself, as it must if an action changes them, instead of
+  /// having their values as arguments and results.
+  bool uses_variables = false;
+};
+
 class Tracer final : public Trace {
  public:
   using Variables = std::map<const detail::VariableCell*, std::weak_ptr<detail::VariableCell>>;
 
-  /// The permissions of the function. captures: read tensors and keys that are not arguments. actions: take
-  /// steps with state on the host, such as those of an optimizer.
+  /// The permissions of the function. captures: read tensors and keys that are not arguments. no_actions: why
+  /// it must not take steps with state on the host, such as those of an optimizer; empty if it may.
   struct Allowed {
-    bool captures = true, actions = true;
+    bool captures = true;
+    std::string_view no_actions = {};
   };
+  static constexpr std::string_view kTwice =
+      "would be taken twice, since check runs the function and a replay in the same call; leave check out, "
+      "or take the step outside the function";
   /// Starts recording on this thread. Precondition: no recording is active there.
   Tracer(std::string name, Allowed allowed);
   /// Starts a recording inside of another one, of a function that a node of that one calls. Kernels that
-  /// could fail for other numbers do not run: the results of ops are zeros. Tensors and variables that the
-  /// function captures become further arguments. Constants of the outer recording stay constants, unless one
-  /// of these recorders follows them, or, with all_captures, their dtype has derivatives.
-  Tracer(Tracer& outer, const Recorder* around, bool all_captures);
+  /// could fail for other numbers do not run: the results of ops are zeros. Actions do not run either.
+  /// Tensors and variables that the function captures become further arguments. Constants of the outer
+  /// recording stay constants, unless one of the recorders `around` follows them.
+  Tracer(Tracer& outer, const Recorder* around, const InnerOptions& options);
   ~Tracer() override;
 
   /// An argument that was found while an inner function was recorded: a tensor, or the value of a variable.
@@ -36,11 +51,17 @@ class Tracer final : public Trace {
     std::shared_ptr<detail::VariableCell> cell;   // null for a tensor
   };
   const std::vector<Capture>& captures() const { return captures_; }
+  /// Whether the function takes actions.
+  bool acts() const { return acts_; }
+  /// Whether the program of an inner function reads and changes variables.
+  bool uses_variables() const { return !outer_ || uses_variables_; }
+  /// Runs an op whose programs use variables.
+  std::vector<Tensor> act_by(const std::function<std::vector<Tensor>()>& op);
   /// The keys that an inner function captures, as tensors of their numbers in the outer recording.
   const std::vector<Tensor>& captured_keys() const { return captured_keys_; }
   /// The access that a result of an inner function is.
   Access result(const Tensor& y) { return access_to(y, "the result"); }
-  /// The variables that an inner function has assigned, and their new values.
+  /// The variables that an inner function has assigned, and their new values; none if it uses variables.
   const std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>>& stores() const {
     return stores_;
   }
@@ -86,7 +107,7 @@ class Tracer final : public Trace {
   std::vector<Tensor> branch(std::string_view name, const Tensor& index, std::span<const Tensor> operands,
                              std::span<const Branch> branches, bool assigns = true) override;
   std::vector<Tensor> loop(const Loop& l, std::span<const Tensor> operands) override;
-  std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
+  std::vector<Tensor> act(std::vector<Tensor> x, std::span<const Spec> y, Action action) override;
   bool attempt(const std::function<void()>& f) override;
   void become(const Op& op, std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
               KeyedAction action) override;
@@ -147,7 +168,7 @@ class Tracer final : public Trace {
   [[noreturn]] void refuse(std::string text);
   void note_refused(const std::string& text);
   void change_variables();
-  void act_on_variables();
+  void begin_action();
   void require_operand(const Tensor& x);
   void require_own_key(std::uint64_t source);
   void note_variable(detail::VariableCell& cell);
@@ -173,6 +194,9 @@ class Tracer final : public Trace {
   Tracer* outer_ = nullptr;            // of an inner recording
   const Recorder* around_ = nullptr;
   bool all_captures_ = false;
+  bool uses_variables_ = false;   // the program of an inner recording does
+  bool acts_ = false;
+  bool is_action_ = false;             // the running op uses variables
   std::uint64_t first_recorder_ = 0;   // of an inner recording: the first serial number of its recorders
   Repeats repeats_ = Repeats::nothing;
   NodeId gradient_ = {};

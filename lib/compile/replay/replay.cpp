@@ -336,6 +336,7 @@ void Replay::run_node(Bound& b) {
 }
 
 void Replay::run(const OpNode& n, Bound& b) {
+  if (n.uses_variables) assign();
   if (b.call) return b.call->run({b.refs.data(), static_cast<int>(b.refs.size())}, b.y);
   if (n.key) b.attrs.key() = keys_[n.key];
   const Call c{.op = *n.op,
