@@ -78,7 +78,7 @@ TEST_CASE("a loop trains", "[recorded][loops][actions]") {
     check(
         [](Model& m, const Tensor& target) -> Tensors {
           const Tensor batches = stack({target, target * 2.0, -target});
-          const random::Key key(3);
+          const random::Key key{.seed = 3};
           const auto [i, losses] = scan(
               [&](const Tensor& i, const Tensor& batch) {
                 const Tensor noise = random::normal(batch.shape(), key.split(i));
