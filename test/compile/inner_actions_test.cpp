@@ -278,15 +278,14 @@ TEST_CASE("sparse gradients in a loop", "[recorded][loops][actions]") {
 TEST_CASE("steps that a loop has taken remain if a later one throws", "[recorded][loops][actions]") {
   Model eager, recorded;
   const auto f = [](Model& m, const Tensor& x) -> Tensor {
-    return fori_loop(
-        0, 10,
-        [&](const Tensor& i, const Tensor& s) {
-          m.count.assign_add(tensor(1.0));
-          const Tensor loss = m.train(m.descent, s);
-          assert_that(i < x, "late");
-          return loss;
-        },
-        {ones({})});
+    return fori_loop(0, 10,
+                     [&](const Tensor& i, const Tensor& s) {
+                       m.count.assign_add(tensor(1.0));
+                       const Tensor loss = m.train(m.descent, s);
+                       assert_that(i < x, "late");
+                       return loss;
+                     },
+                     {ones({})});
   };
   const auto compiled = compile([&](const Tensor& x) { return f(recorded, x); });
   for (const int limit : {100, 100, 4, 100, 0}) {
@@ -332,6 +331,31 @@ TEST_CASE("actions in branches and loops are refused where they could be taken t
     CHECK_THAT(message_of<TraceError>([&] { f(x); }), Catch::Contains("take it in the step"));
   }
   CHECK(m.w.value().to_vector() == before);
+}
+
+TEST_CASE("a gradient of a branch after a step that changes what it has read throws",
+          "[recorded][loops][actions]") {
+  Model m;
+  const auto f = [&](bool in_loop) {
+    const auto body = [&](const Tensor& x) {
+      const GradientTape outer;
+      GradientTape tape;
+      const Tensor y = cond(
+          x > 0.0, {}, [w = m.w, x] { return w * w * x; }, [w = m.w, x] { return w * x; });
+      m.descent.apply_gradients({{ones({3}), m.w}});
+      return tape.gradient(y, m.w).dense();
+    };
+    return compile([=](const Tensor& x) {
+      return in_loop
+                 ? fori_loop(0, 2, [&](const Tensor&, const Tensor& s) { return s + body(x); }, {zeros({3})})
+                 : body(x);
+    });
+  };
+  for (const bool in_loop : {false, true}) {
+    CAPTURE(in_loop);
+    CHECK_THAT(message_of<GradientError>([&] { f(in_loop)(tensor(1.0)); }),
+               Catch::Contains("has been updated since"));
+  }
 }
 
 TEST_CASE("a loop trains under a tape of the caller", "[recorded][loops][actions]") {

@@ -819,6 +819,12 @@ void Tracer::begin_action() {
     refuse(fmt::format("{}: a step of an optimizer or the like {}{}", name_, allowed_.no_actions, place()));
   acts_ = true;
   flush_stores();
+  if (!outer_) return;
+  // The action does not run now; in a replay, it may change any variable.
+  const Restored none(thread_state.trace, static_cast<Trace*>(nullptr));
+  for (const auto& [address, weak] : variables_)
+    if (const auto cell = weak.lock())
+      before_.emplace_back(cell, std::exchange(cell->value, share(cell->value)));
 }
 std::vector<Tensor> Tracer::act(std::vector<Tensor> x, std::span<const Spec> specs, Action action) {
   const bool is_recorded = !is_silent();
