@@ -333,6 +333,26 @@ TEST_CASE("actions in branches and loops are refused where they could be taken t
   CHECK(m.w.value().to_vector() == before);
 }
 
+TEST_CASE("branches and loops read what steps before them have changed",
+          "[recorded][loops][branches][actions]") {
+  check(
+      [](Model& m, const Tensor& target) -> Tensors {
+        m.train(m.adam, target);
+        const Tensor first = cond(
+            sum(target) > 0.0, {}, [&] { return m.w * 2.0; }, [&] { return m.w.value(); });
+        const Tensor loss =
+            fori_loop(0, 3, [&](const Tensor&, const Tensor& s) { return s + m.train(m.descent, target); },
+                      {zeros({})});
+        const Tensor second =
+            fori_loop(0, 3, [&](const Tensor&, const Tensor& s) { return s + m.w * m.w; }, {zeros({3})});
+        const Tensor third = fori_loop(
+            0, 2, [&](const Tensor&, const Tensor& s) { return s + m.train(m.adam, first); }, {zeros({})});
+        m.count.assign(sum(m.w.value()));
+        return {first, loss, second, third, m.w.value()};
+      },
+      kTargets);
+}
+
 TEST_CASE("a gradient of a branch after a step that changes what it has read throws",
           "[recorded][loops][actions]") {
   Model m;

@@ -221,6 +221,12 @@ std::optional<Access> Tracer::capture(const Tensor& x, std::string_view reader) 
   return a;
 }
 
+// Whether access_to(x) gives an access. The value that an action gave a variable, for example, is known once
+// the variable is read.
+bool Tracer::knows(const Tensor& x) const {
+  return find(x) || host_.contains(x.id()) || (!is_recorded(x) && (!outer_ || outer_->knows(x)));
+}
+
 Access Tracer::access_to(const Tensor& x, std::string_view reader) {
   if (const Access* known = use(x)) return *known;
   if (const auto captured = capture(x, reader)) return *captured;
@@ -683,7 +689,7 @@ void Tracer::on_user_map(const kernels::UserLoops& loops, const Attrs& f, const 
 
 void Tracer::on_view(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (blind_) return;
-  if (!place_of_known(x)) capture(x, "a view");
+  if (!place_of_known(x) && outer_ && outer_->knows(x)) capture(x, "a view");
   if (const std::uint32_t place = place_of_known(x)) {
     const Access of = accesses_[place - 1];
     name(y, {of.of, of.first + first, y.spec()}, place);

@@ -148,6 +148,7 @@ class Tracer final : public Trace {
   /// The access that a tensor is, or null. Valid until the next call of name().
   const Access* find(const Tensor& x) const;
   const Access* use(const Tensor& x);
+  bool knows(const Tensor& x) const;
   std::vector<Access> used_by(const Attempt& a) const;
   std::uint32_t place_of_known(const Tensor& x) const;
   Access access_to(const Tensor& x, std::string_view reader);
