@@ -333,6 +333,31 @@ TEST_CASE("actions in branches and loops are refused where they could be taken t
   CHECK(m.w.value().to_vector() == before);
 }
 
+namespace {
+
+// Nested branches, of which the innermost trains; counts the runs of its function.
+Tensor nested(Model& m, const Tensor& x, int depth, int& runs) {
+  if (depth == 0) {
+    ++runs;
+    return m.train(m.descent, x * ones({3}));
+  }
+  return cond(
+      x > 0.0, {}, [&] { return nested(m, x, depth - 1, runs); }, [&] { return x * 2.0; });
+}
+
+}   // namespace
+
+TEST_CASE("the functions of nested branches run a few times for their recording",
+          "[recorded][branches][actions]") {
+  Model m;
+  for (const int depth : {1, 5, 10}) {
+    int runs = 0;
+    const auto f = compile([&](const Tensor& x) { return nested(m, x, depth, runs); });
+    f(tensor(1.0));
+    CHECK(runs == depth + 1);
+  }
+}
+
 TEST_CASE("branches and loops read what steps before them have changed",
           "[recorded][loops][branches][actions]") {
   check(

@@ -235,7 +235,7 @@ class BranchPoint {
   }
 
   Tensors run() {
-    if (uses_variables()) return with_undefined(outer_.act_by([&] { return run_alone(); }));
+    if (acts()) return with_undefined(outer_.act_by([&] { return run_alone(); }));
     Tensors y =
         c_.sources() && std::find(c_.trainable.begin(), c_.trainable.end(), true) != c_.trainable.end()
             ? run_recorded()
@@ -256,11 +256,11 @@ class BranchPoint {
         sides_.push_back(record(outer_, specs_x_, f, options));
     };
     record_all();
-    options.uses_variables = uses_variables();
+    options.uses_variables = acts() && outer_.uses_variables();
     if (options.uses_variables) record_all();
   }
-  bool uses_variables() const {
-    return std::any_of(sides_.begin(), sides_.end(), [](const Recorded& r) { return r.uses_variables; });
+  bool acts() const {
+    return std::any_of(sides_.begin(), sides_.end(), [](const Recorded& r) { return r.acts; });
   }
   Tensors with_undefined(Tensors y) const {
     y.resize(specs_.size());

@@ -1,5 +1,6 @@
 #include "compile/record/derivatives.h"
 
+#include "tape/tape.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/ops/array.h"
 
@@ -31,6 +32,8 @@ std::vector<Gradient> Differentiated::gradients(const Function& f, std::span<con
   for (const Tensor& t : results)
     if (t.defined() && trainable[result++])
       targets.push_back(t), options.output_gradients.push_back(in[next++]);
+  for (std::size_t k = wanted.size(); next < in.size(); ++k)
+    targets.push_back(tensor_of(list[k])), options.output_gradients.push_back(in[next++]);
   y.insert(y.end(), results.begin(), results.end());
   return tape.gradient(Targets(targets), Sources(list), options);
 }

@@ -15,8 +15,9 @@ struct Differentiated {
 
   std::size_t sources() const { return wanted.size() + captured.size(); }
 
-  /// Runs f. in: the operands, then the cotangents of the results that have one. Adds the results of f to y,
-  /// and returns the gradients of the sources.
+  /// Runs f. in: the operands; the cotangents of the results that have one; then, if there are more, for each
+  /// captured source a tensor that is the first term of its gradient. Adds the results of f to y, and returns
+  /// the gradients of the sources.
   std::vector<Gradient> gradients(const Function& f, std::span<const Tensor> in, UnconnectedGradients mode,
                                   Tensors& y) const;
   /// Runs f. in: the operands, then the tangents of the sources in `given`. Returns the tangents of the

@@ -69,12 +69,14 @@ void watch(GradientTape& tape, std::span<const Source> sources) {
     s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
 }
 
-namespace {
-
-Recorded record_in(Tracer& inner, std::span<const Spec> arguments, const Trace::Branch& f) {
+Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f,
+                const InnerOptions& options) {
+  const Recorder* const around = thread_state.innermost;
+  const RecordingScope unrecorded(nullptr);
   Tensors x;
   for (const Spec& spec : arguments)
     x.push_back(zeros_of(spec));
+  Tracer inner(outer, around, options);
   for (const Tensor& t : x)
     inner.add_argument(t);
   Recorded r{.program = {},
@@ -83,34 +85,17 @@ Recorded record_in(Tracer& inner, std::span<const Spec> arguments, const Trace::
              .captures = {},
              .keys = {},
              .stores = {},
-             .arguments = x.size(),
-             .uses_variables = inner.uses_variables()};
+             .arguments = x.size()};
   for (const Tensor& y : f(x)) {
     r.defined.push_back(y.defined());
     if (y.defined()) r.results.push_back(inner.result(y));
   }
-  r.gradient = inner.gradient();
+  r.gradient = inner.gradient(), r.acts = inner.acts();
   r.program = inner.leave();
   r.stores = inner.stores();
   r.captures = inner.captures();
   r.keys = inner.captured_keys();
   return r;
-}
-
-}   // namespace
-
-Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f,
-                InnerOptions options) {
-  const Recorder* const around = thread_state.innermost;
-  const RecordingScope unrecorded(nullptr);
-  {
-    Tracer inner(outer, around, options);
-    Recorded r = record_in(inner, arguments, f);
-    if (options.uses_variables || !inner.acts()) return r;
-  }
-  options.uses_variables = true;
-  Tracer inner(outer, around, options);
-  return record_in(inner, arguments, f);
 }
 
 std::string_view no_actions_now(bool takes_effect) {

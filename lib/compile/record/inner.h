@@ -42,15 +42,15 @@ struct Recorded {
   std::vector<Tracer::Capture> captures;
   Tensors keys;   // that it captures: their numbers
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
-  std::size_t arguments = 0;     // the number of arguments that are not captures
-  NodeId gradient = {};          // the first node of the gradient, if there is one
-  bool uses_variables = false;   // its program reads and changes variables, of which it captures none
+  std::size_t arguments = 0;   // the number of arguments that are not captures
+  NodeId gradient = {};        // the first node of the gradient, if there is one
+  bool acts = false;           // it takes actions
 };
 
-/// Records f(x…) inside of another recording, for operands of these specs. If f takes actions, its program
-/// uses variables.
+/// Records f(x…) inside of another recording, for operands of these specs. If f acts, it must be recorded
+/// again, so that its program uses variables; but not in a recording that will itself be made again.
 Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Branch& f,
-                InnerOptions options = {});
+                const InnerOptions& options = {});
 /// Why the functions of a branch or a loop must not take actions at present; empty if they may. takes_effect:
 /// whether they do not only run again for a derivative.
 std::string_view no_actions_now(bool takes_effect);

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "compile/fuse/effects.h"
+#include "compile/record/derivatives.h"
 #include "compile/record/loop_program.h"
 #include "core/format.h"
 #include "core/storage.h"
@@ -63,26 +64,18 @@ struct Derivative {
   // gradients of what is captured. Returns the results of the step; the gradients of the carries and entries
   // that vary; the sums.
   Tensors with_gradients(const Trace::Branch& step, std::span<const Tensor> in) const {
-    GradientTape tape({.watch_accessed_variables = false});
-    std::vector<Source> list;
-    for (const std::size_t k : varying(carries))
-      list.emplace_back(in[k]);
+    Differentiated d{
+        .operands = operands(), .wanted = varying(carries), .captured = captured, .trainable = used};
     for (const std::size_t k : varying(entries))
-      list.emplace_back(in[carries.size() + k]);
-    const std::size_t own = list.size();
-    captured.append_to(list);
-    watch(tape, list);
-    Tensors y = step(in.first(operands())), targets;
-    begin_gradient();
-    GradientOptions options{.unconnected = UnconnectedGradients::zero};
+      d.wanted.push_back(carries.size() + k);
+    Tensors given(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(operands())), y;
     std::size_t next = operands();
-    for (std::size_t k = 0; k < y.size(); ++k) {
-      if (used[k]) targets.push_back(y[k]), options.output_gradients.push_back(in[next]);
+    for (std::size_t k = 0; k < used.size(); ++k) {
+      if (used[k]) given.push_back(in[next]);
       if (used[k] || (k < carries.size() && varies(carries[k]))) ++next;
     }
-    for (std::size_t k = own; k < list.size(); ++k)   // a sum is the first term of the gradient
-      targets.push_back(tensor_of(list[k])), options.output_gradients.push_back(in[next++]);
-    for (Gradient& g : tape.gradient(Targets(targets), Sources(list), options))
+    append(given, in.subspan(next));
+    for (Gradient& g : d.gradients(step, given, UnconnectedGradients::zero, y))
       y.push_back(std::move(g).dense());
     return y;
   }
@@ -282,9 +275,9 @@ class LoopPoint {
     for (const Access& a : step_.results)
       d_.used.push_back(varies(a.spec));
     if (l.condition)
-      condition_ = record(outer, d_.carries, l.condition,
-                          {.no_actions = "is in the condition of a loop; take it in the step",
-                           .uses_variables = step_.uses_variables});
+      condition_ = record(
+          outer, d_.carries, l.condition,
+          {.no_actions = "is in the condition of a loop; take it in the step", .uses_variables = step_.acts});
     if (condition_ && !condition_->stores.empty())
       throw_error<TraceError>("compile: the condition of {} assigns {}; assign it in the step", l.name,
                               detail::described(*condition_->stores[0].first));
@@ -300,14 +293,17 @@ class LoopPoint {
     add_condition(l);
     const Tensors x = operands();
     const auto y = [&] { return run_loop(x, std::move(l)); };
-    return finish(step_.uses_variables ? outer_.act_by(y) : y());
+    return finish(step_.acts ? outer_.act_by(y) : y());
   }
 
  private:
   void record_step(std::span<const Tensor> operands) {
     for (std::size_t i = 0; i < operands.size(); ++i)
       (i < d_.carries.size() ? carries_ : entries_).push_back(operands[i]);
-    step_ = record(outer_, step_specs(), d_.l.step, {.no_actions = no_actions_now(d_.l.assigns)});
+    InnerOptions options{.no_actions = no_actions_now(d_.l.assigns)};
+    step_ = record(outer_, step_specs(), d_.l.step, options);
+    options.uses_variables = step_.acts && outer_.uses_variables();
+    if (options.uses_variables) step_ = record(outer_, step_specs(), d_.l.step, options);
     for (const auto& [cell, value] : step_.stores)
       cells_.push_back(cell);
   }
