@@ -21,5 +21,6 @@ int main(int argc, char** argv) {
   if (writes) return 0;
   bench::run_networks();
   bench::run_published();
+  bench::run_one_op();
   bench::run_long_programs();   // last, since it ends with a case on all cores
 }
