@@ -57,6 +57,20 @@ TEST_CASE("views with the same first element are read separately", "[compile]") 
         {33});
 }
 
+TEST_CASE("comparisons before and after an effect are not in one group", "[compile]") {
+  const auto f = [](const Tensor& x) {
+    const Tensor p = where(x > 1.0, x, x * 0.5);
+    assert_that(all(x > -100.0), "too small");
+    return where(p > 0.5, p, p * 0.5);
+  };
+  const auto compiled = compile(f);
+  for (const double scale : {1.0, 2.0, -3.0}) {
+    const Tensor x = arange(50, DType::f32) * (scale * 0.1);
+    CHECK(same_bits(compiled(x), f(x)));
+  }
+  CHECK(compiled.programs().at(0).calls == 2);
+}
+
 TEST_CASE("types are part of the signature", "[compile]") {
   const auto f = compile([](const Tensor& x, auto n) { return x + n; });
   const Tensor x = tensor({1, 2});

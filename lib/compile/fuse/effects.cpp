@@ -16,6 +16,11 @@ bool must_run(const Program& p, const Node& node) {
          std::any_of(n->out.begin(), n->out.end(), [&](ValueId v) { return is_discrete(p[v].spec); });
 }
 
+bool may_throw(const Node& node) {
+  const OpNode* n = as<OpNode>(node);
+  return n && !infers_from_shapes(*n) && !logic_kernel(*n);
+}
+
 bool acts(const Program& p) {
   return std::any_of(p.nodes().begin(), p.nodes().end(), [](const Node& node) { return acts(node); });
 }

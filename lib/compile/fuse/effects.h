@@ -17,10 +17,7 @@ inline bool changes_variables(const Node& n) { return as<StoreNode>(n) || uses_v
 /// has integers or bools, which it may check, or on which the shape of its results may depend.
 bool must_run(const Program& p, const Node& node);
 /// Whether a node may throw depending on numbers. Ops with an effect are covered by acts().
-inline bool may_throw(const Node& node) {
-  const OpNode* n = as<OpNode>(node);
-  return n && !infers_from_shapes(*n);
-}
+bool may_throw(const Node& node);
 /// Whether a node has an immediate visible effect, which an error later in the replay does not undo.
 /// Assignments to variables do not count, since they take effect at the end of a replay.
 inline bool acts(const Node& node) {
