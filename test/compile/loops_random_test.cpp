@@ -1,11 +1,13 @@
 // Random programs with loops and branches. Each is recorded once and replayed with other numbers, other
 // values of variables and other numbers of steps; each replay must have the bits of an eager run.
 #include <catch2/catch.hpp>
+#include <memory>
 #include <random>
 
 #include "closeness.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/control.h"
+#include "tapedeck/optimizer.h"
 #include "tapedeck/tapedeck.h"
 
 namespace loops_random_test {
@@ -33,13 +35,17 @@ struct Scope {
 // A function that is drawn while it runs. Whenever a step or branch runs, the same is drawn for it.
 class RandomProgram {
  public:
-  RandomProgram(unsigned seed, std::vector<Variable> variables)
-      : seed_(seed), variables_(std::move(variables)) {}
+  /// With an optimizer, the program also trains its variables, and has no tapes around branches and loops.
+  RandomProgram(unsigned seed, std::vector<Variable> variables, std::shared_ptr<Optimizer> optimizer = {})
+      : seed_(seed), variables_(std::move(variables)), optimizer_(std::move(optimizer)) {}
 
   Tensors operator()(const Tensors& x, const Tensor& limit) const {
     Random random(seed_);
-    Scope s{.reals = x, .counts = {limit, tensor(1, DType::i64)}, .limit = limit};
-    if (random() % 2) {
+    Scope s{.reals = x,
+            .counts = {limit, tensor(1, DType::i64)},
+            .limit = limit,
+            .is_taped = optimizer_ != nullptr};
+    if (random() % 2 && !optimizer_) {
       Tensors all = gradients_around(s, random, 3);
       all.push_back(s.reals.back());
       return all;
@@ -64,6 +70,8 @@ class RandomProgram {
     if (kind == 4 && !s.is_taped) {
       const Tensors g = gradients_around(s, random, 1);
       s.reals.insert(s.reals.end(), g.begin(), g.end());
+    } else if (optimizer_ && (kind == 4 || kind == 7)) {
+      train(s, random);
     } else if (kind == 5) {
       variables_[random() % 2].assign(tanh(pick(s.reals, random)));
     } else if (kind == 6) {
@@ -71,6 +79,14 @@ class RandomProgram {
     } else {
       s.reals.push_back(value(s, random));
     }
+  }
+
+  void train(Scope& s, Random& random) const {
+    const Variable& w = variables_[random() % 2];
+    GradientTape tape;
+    const Tensor loss = sum(square(tanh(w * pick(s.reals, random)) - pick(s.reals, random)));
+    optimizer_->apply_gradients({{tape.gradient(loss, w), w}});
+    if (random() % 2) s.reals.push_back(loss * ones({4}, loss.dtype()));
   }
 
   Tensor value(const Scope& s, Random& random) const {
@@ -209,6 +225,7 @@ class RandomProgram {
 
   unsigned seed_;
   std::vector<Variable> variables_;
+  std::shared_ptr<Optimizer> optimizer_;
 };
 
 bool is_close(const Tensor& a, const Tensor& b) {
@@ -257,6 +274,41 @@ TEST_CASE("random programs with loops have the same bits recorded", "[recorded][
     CHECK(recorded.programs().size() == 1);
   }
   CHECK(same_programs > 160);
+}
+
+TEST_CASE("random programs that train in loops and branches have the same bits recorded",
+          "[recorded][loops][actions]") {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const DType dtype = seed % 2 ? DType::f32 : DType::f64;
+    Random random(seed);
+    std::normal_distribution<double> normal;
+    const auto numbers = [&] {
+      return tensor({normal(random), normal(random), normal(random), normal(random)}, dtype);
+    };
+    const Tensor start[] = {numbers(), numbers()};
+    const auto variables = [&] { return std::vector{Variable(start[0]), Variable(start[1])}; };
+    const auto optimizer = [&]() -> std::shared_ptr<Optimizer> {
+      if (seed % 3) return std::make_shared<Adam>(AdamOptions{.learning_rate = 0.1});
+      return std::make_shared<Momentum>(MomentumOptions{.learning_rate = 0.1, .momentum = 0.9});
+    };
+    const std::vector<Variable> own = variables(), of_recorded = variables();
+    const RandomProgram program(seed, own, optimizer());
+    const auto recorded = compile(RandomProgram(seed, of_recorded, optimizer()));
+    for (int call = 0; call < 6; ++call) {
+      CAPTURE(seed, call);
+      const Tensors x = {numbers(), numbers(), numbers()};
+      const Tensor limit = tensor(call % 5, DType::i64);
+      Tensors eager = program(x, limit), replayed = recorded(x, limit);
+      for (std::size_t k = 0; k < 2; ++k)
+        eager.push_back(own[k].value()), replayed.push_back(of_recorded[k].value());
+      REQUIRE(eager.size() == replayed.size());
+      for (std::size_t k = 0; k < eager.size(); ++k) {
+        CAPTURE(k, eager[k], replayed[k]);
+        REQUIRE(same_bits(eager[k], replayed[k]));
+      }
+    }
+    CHECK(recorded.programs().size() == 1);
+  }
 }
 
 }   // namespace loops_random_test
