@@ -85,7 +85,8 @@ template <class V, int N, class Tag> struct DualNumber {
       tangent[0] += x.tangent[0] * p;
     else
       ((x.depends >> I & 1
-            ? void(tangent[I] = depends >> I & 1 ? V(tangent[I] + x.tangent[I] * p) : V(x.tangent[I] * p))
+            ? void(tangent[I] = depends >> I & 1 ? detail::multiply_add(x.tangent[I], p, tangent[I])
+                                                 : V(x.tangent[I] * p))
             : void()),
        ...);
   }

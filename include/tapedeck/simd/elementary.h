@@ -3,6 +3,7 @@
 // The result of a lane does not depend on the other lanes. Polynomials are minimax fits of the relative
 // error.
 #pragma once
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -89,6 +90,20 @@ template <class B> B fma(const B& a, const B& b, const B& c) {
 template <class A> inline constexpr bool kFused = std::is_base_of_v<xsimd::avx512f, A>;
 template <class A> inline constexpr bool kFused<xsimd::fma3<A>> = true;
 template <> inline constexpr bool kFused<xsimd::neon64> = true;
+
+/// a b + c, rounded once where that is as fast: where the machine has a fused instruction.
+template <class V> V multiply_add(const V& a, const V& b, const V& c) {
+  if constexpr (requires { typename V::arch_type; }) return detail::fma(a, b, c);
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  if constexpr (std::is_floating_point_v<V>) return std::fma(a, b, c);
+#endif
+  return a * b + c;
+}
+
+/// y, or slow() if the mask holds in some lane. slow() returns y in the other lanes.
+template <class M, class B, class F> B rarely(const M& mask, const B& y, const F& slow) {
+  return xsimd::any(mask) ? slow() : y;
+}
 
 /// c + x (c1 + x (c2 + …)).
 template <class B, class... More> B polynomial(const B& x, double c, More... more) {
@@ -207,7 +222,7 @@ template <class B>
 }
 /// Returns y, but f(x) for the elements of x that are too large for `turned`, NaN or infinite.
 template <class B> B with_large(const B& x, const B& y, double (*f)(double)) {
-  return xsimd::all(xsimd::abs(x) <= B(kLargestAngle<B>)) ? y : beyond_largest_angle(x, y, f);
+  return rarely(!(xsimd::abs(x) <= B(kLargestAngle<B>)), y, [&] { return beyond_largest_angle(x, y, f); });
 }
 
 /// Applies f to each element, one after the other, in double.
@@ -281,21 +296,69 @@ requires Real<T> xsimd::batch<T, A> expm1(const xsimd::batch<T, A>& x) {
   return detail::with_sign(xsimd::select(n == B(T(0)), q, half + half), x);
 }
 
-/// xsimd's own function misinterprets denormal numbers of f64.
+namespace detail {
+
+/// x = 2ⁿ (1 + f), with an integer n and √½ ≤ 1 + f < √2, for normal x > 0.
+template <class B> struct Scaled { B n, f; };
+template <class B> Scaled<B> scaled(const B& x) {
+  using T = typename B::value_type;
+  using Bits = xsimd::batch<std::make_unsigned_t<Integer<B>>, typename B::arch_type>;
+  using Word = typename Bits::value_type;
+  const auto bits = [](T number) { return Bits(std::bit_cast<Word>(number)); };
+  constexpr T least = static_cast<T>(kSingle<T> ? 0x1.6a09e6p-1 : 0x1.6a09e667f3bcdp-1),   // √½
+      integers = static_cast<T>(kSingle<T> ? 0x1p23 : 0x1p52);   // whose last bit is 1
+  constexpr Word bias = std::numeric_limits<T>::max_exponent - 1, mask = (Word(1) << kFractionBits<T>)-1;
+  const Bits sum = xsimd::bitwise_cast<Bits>(x) - bits(least) + bits(1),
+             fraction = (sum & Bits(mask)) + bits(least);
+  const B n = xsimd::bitwise_cast<B>((sum >> kFractionBits<T>) | bits(integers)) - (integers + T(bias));
+  return {n, xsimd::bitwise_cast<B>(fraction) - T(1)};
+}
+
+/// log(2ⁿ (1 + f)) + rest, for a small rest.
+template <class B> B log_of(const Scaled<B>& x, const B& rest) {
+  using T = typename B::value_type;
+  // log(1 + f) = 2 artanh s = f - s f + s (z 2/3 + z² 2/5 + …), with s f = f²/2 - s f²/2.
+  const B s = x.f / (T(2) + x.f), z = s * s, half_square = T(0.5) * x.f * x.f;
+  B p;
+  if constexpr (kSingle<T>)
+    p = polynomial(z, 0x1.555556p-1, 0x1.9999ecp-2, 0x1.245c34p-2, 0x1.ddd19ap-3);
+  else
+    p = polynomial(z, 0x1.5555555555558p-1, 0x1.99999999952a7p-2, 0x1.2492492df7064p-2, 0x1.c71c62defb05bp-3,
+                   0x1.7462b6570e25cp-3, 0x1.39fe2dde9544dp-3, 0x1.2b5a874911887p-3);
+  // log 2 in two parts, of which the first times n is exact.
+  const B high(static_cast<T>(kSingle<T> ? 0x1.62ep-1 : 0x1.62e42feep-1)),
+      low(static_cast<T>(kSingle<T> ? 0x1.0bfbe8p-15 : 0x1.a39ef35793c76p-33));
+  const B small = detail::fma(s, detail::fma(z, p, half_square), detail::fma(x.n, low, rest));
+  return detail::fma(x.n, high, x.f - (half_square - small));
+}
+
+/// y for finite x > low; -∞ for x = low, ∞ for x = ∞, NaN for other x.
+template <class B> B on_domain_of_log(const B& x, typename B::value_type low, const B& y) {
+  using T = typename B::value_type;
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  const B outside = xsimd::select(x == B(low), B(-inf), B(std::numeric_limits<T>::quiet_NaN()));
+  return xsimd::select(x > B(low), xsimd::select(x < B(inf), y, x), outside);
+}
+
+}   // namespace detail
+
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> log(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
-  const B y = xsimd::log(x);
-  if constexpr (!detail::kSingle<T>)
-    if (const auto tiny = x < B(std::numeric_limits<T>::min()) && x > B(T(0)); xsimd::any(tiny))
-      return xsimd::select(tiny, xsimd::log(x * 0x1p54) - 37.429947750237048, y);
-  return y;
+  constexpr int up = detail::kSingle<T> ? 25 : 54;   // makes subnormal numbers normal
+  const auto tiny = x < B(std::numeric_limits<T>::min());
+  auto parts =
+      detail::scaled(xsimd::select(tiny, x * B(static_cast<T>(detail::kSingle<T> ? 0x1p25 : 0x1p54)), x));
+  parts.n = parts.n - xsimd::select(tiny, B(T(up)), B(T(0)));
+  return detail::on_domain_of_log(x, T(0), detail::log_of(parts, B(T(0))));
 }
 
-/// xsimd's own function returns +0 for -0.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> log1p(const xsimd::batch<T, A>& x) {
-  return detail::with_sign(xsimd::log1p(x), x);
+  using B = xsimd::batch<T, A>;
+  const B u = T(1) + x, in_u = u - T(1), lost = (T(1) - (u - in_u)) + (x - in_u);   // u + lost = 1 + x
+  const B y = detail::log_of(detail::scaled(u), lost / u);
+  return detail::with_sign(detail::on_domain_of_log(x, T(-1), y), x);
 }
 
 template <class T, class A>

@@ -1,5 +1,4 @@
-// The arithmetic of groups. The compiler must not contract any two operations to an FMA, so that results have
-// the same bits as those of the eager loops.
+// The arithmetic of groups.
 #pragma once
 #include "compile/fuse/group_code.h"
 #include "kernels/simd/simd.h"
@@ -39,18 +38,8 @@ template <Arithmetic op, class V> V compute(const V& a, const V& b) {
   if constexpr (op == Arithmetic::sigmoid) return sigmoid(a);
 }
 
-/// Returns v. An optimization barrier: keeps the compiler from contracting v and the next operation to an
-/// FMA.
-template <class V> V no_contract(V v) {
-#if defined(__x86_64__)
-  asm("" : "+v"(v.data));
-#elif defined(__aarch64__)
-  asm("" : "+w"(v.data));
-#endif
-  return v;
-}
 template <Then then, class V> V product_and(const V& a, const V& b, const V& c) {
-  const V product = no_contract(a * b);
+  const V product = a * b;
   if constexpr (then == Then::add) return product + c;
   if constexpr (then == Then::sub) return product - c;
   if constexpr (then == Then::sub_from) return c - product;

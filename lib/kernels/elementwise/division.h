@@ -35,15 +35,17 @@ template <class T, class A>
 requires Real<T> xsimd::batch<T, A> floor_mod(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   using B = xsimd::batch<T, A>;
   if constexpr (detail::kFused<A>) {
-    const B r = xsimd::abs(a), s = xsimd::abs(b), quotient = trunc(r / s);
-    if (xsimd::all((quotient < B(detail::kRounder<T> / 4)) & (s < B(std::numeric_limits<T>::infinity())))) {
-      const B left = detail::fma(-quotient, s, r),
-              rest = xsimd::copysign(xsimd::select(left < B(T(0)), left + s, left), a);
-      return xsimd::select(left == B(T(0)), xsimd::copysign(B(T(0)), b),
-                           xsimd::select((a < B(T(0))) == (b < B(T(0))), rest, rest + b));
-    }
+    const B r = xsimd::abs(a), s = xsimd::abs(b), quotient = trunc(r / s),
+            left = detail::fma(-quotient, s, r),
+            rest = xsimd::copysign(xsimd::select(left < B(T(0)), left + s, left), a),
+            y = xsimd::select(left == B(T(0)), xsimd::copysign(B(T(0)), b),
+                              xsimd::select((a < B(T(0))) == (b < B(T(0))), rest, rest + b));
+    const auto exact = (quotient < B(detail::kRounder<T> / 4)) & (s < B(std::numeric_limits<T>::infinity()));
+    return detail::rarely(!exact, y,
+                          [&] { return xsimd::select(exact, y, detail::floor_mod_by_element(a, b)); });
+  } else {
+    return detail::floor_mod_by_element(a, b);
   }
-  return detail::floor_mod_by_element(a, b);
 }
 
 namespace kernels {

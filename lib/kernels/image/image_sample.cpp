@@ -115,7 +115,8 @@ template <class T, class P> void sample(const Frames& f, const P& position, cons
                        using V = decltype(one);
                        V total(taps.rest);
                        for (int k = 0; k < taps.n; ++k)
-                         total += V(taps.weight[k]) * load<V>(image + taps.pixel[k] * f.channels + i);
+                         total = detail::multiply_add(V(taps.weight[k]),
+                                                      load<V>(image + taps.pixel[k] * f.channels + i), total);
                        store(total, to + i);
                      });
                    }

@@ -19,14 +19,14 @@ template <class T> void sum_runs(const T* x, const std::int64_t* position, const
     const T *a = x + position[0] * after, *b = x + position[1] * after;
     return each_group<T>(after, [=](std::int64_t i, auto one) {
       using V = decltype(one);
-      store(V(weight[0]) * load<V>(a + i) + V(weight[1]) * load<V>(b + i), y + i);
+      store(detail::multiply_add(V(weight[0]), load<V>(a + i), V(weight[1]) * load<V>(b + i)), y + i);
     });
   }
   each_group<T>(after, [=](std::int64_t i, auto one) {
     using V = decltype(one);
     V total(T(0));
     for (std::int64_t t = 0; t < n; ++t)
-      total += V(weight[t]) * load<V>(x + position[t] * after + i);
+      total = detail::multiply_add(V(weight[t]), load<V>(x + position[t] * after + i), total);
     store(total, y + i);
   });
 }

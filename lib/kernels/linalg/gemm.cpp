@@ -15,6 +15,7 @@
 
 #include "core/fork.h"
 #include "kernels/linalg/onednn_gemm.h"
+#include "kernels/simd/simd.h"
 #include "tapedeck/error.h"
 
 extern "C" {
@@ -147,8 +148,7 @@ template <class T> bool is_tiny(const MatrixProduct<T>& p) {
   return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny;
 }
 
-// Works row by row. Compilers may contract products and sums to FMAs. In a dot product, they could do so for
-// some elements only, so that the bits would depend on the alignment of the operands.
+// Works row by row, so that a compiler uses vectors without changing the order of the terms.
 template <class T> void multiply_tiny(const MatrixProduct<T>& p) {
   const std::int64_t a_row = p.a_transposed ? 1 : p.lda, a_term = p.a_transposed ? p.lda : 1,
                      b_term = p.b_transposed ? 1 : p.ldb, b_column = p.b_transposed ? p.ldb : 1;
@@ -156,7 +156,7 @@ template <class T> void multiply_tiny(const MatrixProduct<T>& p) {
     T sums[kTiny] = {};
     for (std::int64_t l = 0; l < p.k; ++l)
       for (std::int64_t j = 0; j < p.n; ++j)
-        sums[j] += p.a[i * a_row + l * a_term] * p.b[l * b_term + j * b_column];
+        sums[j] = detail::multiply_add(p.a[i * a_row + l * a_term], p.b[l * b_term + j * b_column], sums[j]);
     for (std::int64_t j = 0; j < p.n; ++j)   // as BLAS does: the bits of a product, then of a sum
       p.y[i * p.ldy + j] = p.add ? p.y[i * p.ldy + j] + sums[j] : sums[j];
   }

@@ -99,7 +99,8 @@ void fold_windows(const Depthwise& g, const T* x, const T* filters, T first, T* 
 }
 
 template <class T> void forward(const Depthwise& g, const T* x, const T* filters, T* y) {
-  fold_windows(g, x, filters, T(0), y, [](auto total, auto a, auto b) { return total + a * b; });
+  fold_windows(g, x, filters, T(0), y,
+               [](auto total, auto a, auto b) { return detail::multiply_add(a, b, total); });
 }
 
 // Each task owns rows of images and visits all windows that reach them.
@@ -126,7 +127,8 @@ template <class T> void input_gradient(const Depthwise& g, const T* dy, const T*
                              rows.cell_at(i, t.row_end), [&](std::int64_t e, std::int64_t filter) {
                                each_group<T>(channels, [&](std::int64_t c, auto group) {
                                  using V = decltype(group);
-                                 store(load<V>(to + e + c) + load<V>(d + c) * load<V>(filters + filter + c),
+                                 store(detail::multiply_add(load<V>(d + c), load<V>(filters + filter + c),
+                                                            load<V>(to + e + c)),
                                        to + e + c);
                                });
                              });
@@ -158,7 +160,8 @@ template <class T> void filter_gradient(const Depthwise& g, const T* x, const T*
                        [&](std::int64_t e, std::int64_t filter) {
                          each_group<T>(channels, [&](std::int64_t c, auto group) {
                            using V = decltype(group);
-                           store(load<V>(sum + filter + c) + load<V>(from + e + c) * load<V>(d + c),
+                           store(detail::multiply_add(load<V>(from + e + c), load<V>(d + c),
+                                                      load<V>(sum + filter + c)),
                                  sum + filter + c);
                          });
                        });

@@ -93,7 +93,7 @@ template <int n, class T> void outputs(const Geometry<T>& geometry, std::int64_t
            filter += kWidth<T>) {
         const Batch<T> f = load<Batch<T>>(filter);
         for (int i = 0; i < n; ++i)
-          total[i] += Batch<T>(from[i / 4][i % 4 * step]) * f;
+          total[i] = detail::multiply_add(Batch<T>(from[i / 4][i % 4 * step]), f, total[i]);
         for (const T*& p : from)
           ++p;
       }
@@ -148,7 +148,7 @@ void add_products(const T* x, std::int64_t step, const T* d, std::int64_t count,
   for (std::int64_t j = 0; j < count; ++j, x += step, d += kWidth<T>) {
     const Batch<T> v = load<Batch<T>>(d);
     for (int i = 0; i < n; ++i)
-      total[i] += Batch<T>(x[i]) * v;
+      total[i] = detail::multiply_add(Batch<T>(x[i]), v, total[i]);
   }
   for (int i = 0; i < n; ++i)
     store(total[i], sum + i * kWidth<T>);

@@ -240,7 +240,7 @@ template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n,
     T part[kStrip] = {};
     for (std::int64_t i = begin * stride; i < std::min(begin + kSoftmaxBlock, n) * stride; i += stride)
       for (std::int64_t j = 0; j < columns; ++j)
-        part[j] += p[i + j] * v[i + j];
+        part[j] = detail::multiply_add(p[i + j], v[i + j], part[j]);
     for (std::int64_t j = 0; j < columns; ++j)
       total[j] += part[j];
   }

@@ -73,7 +73,7 @@ template <class T> inline constexpr T kLarge = T(1e15);
 template <class B> B with_large(const B& x, const B& y) {
   using T = typename B::value_type;
   const auto large = x > B(kLarge<T>);
-  return xsimd::any(large) ? xsimd::select(large, log(x) + T(0.6931471805599453), y) : y;
+  return detail::rarely(large, y, [&] { return xsimd::select(large, log(x) + T(0.6931471805599453), y); });
 }
 
 }   // namespace sleef
@@ -105,10 +105,10 @@ xsimd::batch<T, A> hypot(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& 
 /// SLEEF's pow overflows in f64 just below the largest number; libm recomputes infinite results.
 template <Real T, class A> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
   const xsimd::batch<T, A> z = sleef::pow(x, y);
-  if constexpr (!detail::kSingle<T>)
-    if (const auto infinite = xsimd::isinf(z); xsimd::any(infinite))
-      return xsimd::select(infinite, sleef::Libm2<std::pow>()(x, y), z);
-  return z;
+  if constexpr (detail::kSingle<T>) return z;
+  const auto infinite = xsimd::isinf(z);
+  return detail::rarely(infinite, z,
+                        [&] { return xsimd::select(infinite, sleef::Libm2<std::pow>()(x, y), z); });
 }
 
 namespace detail {

@@ -19,7 +19,8 @@ template <double (*f)(double), double (*scaled)(double)> struct Scaled {
                   y = detail::by_element(f, xsimd::max(-bound, xsimd::min(bound, v))) *
                       exp(-r);   // NaN is kept, as the second operand
           const auto moderate = r <= bound;
-          return xsimd::all(moderate) ? y : xsimd::select(moderate, y, detail::by_element(scaled, v));
+          return detail::rarely(!moderate, y,
+                                [&] { return xsimd::select(moderate, y, detail::by_element(scaled, v)); });
         },
         x);
   }
