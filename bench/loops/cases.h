@@ -32,5 +32,6 @@ void run_kalman();
 void run_lstm();
 void run_branch();
 void run_memory();
+void run_training();
 
 }   // namespace bench

@@ -51,4 +51,5 @@ int main(int argc, char** argv) {
   bench::run_lstm();
   bench::run_branch();
   bench::run_memory();
+  bench::run_training();
 }

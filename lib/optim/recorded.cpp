@@ -45,17 +45,16 @@ struct Kept {
 
 std::vector<Tensor> results_of(const Actor& actor, std::vector<Tensor> x, std::span<const Spec> y,
                                Trace::Action f) {
-  return thread_state.trace->act(std::move(x), y,
-                                 [name = std::string(actor.name), lifetime = actor.lifetime,
-                                  f = std::move(f)](std::span<const Tensor> now) {
-                                   if (lifetime.expired())
-                                     throw_error<TraceError>(
-                                         "{}: a compiled function uses one that has been destroyed or moved; "
-                                         "keep it in place, or compile "
-                                         "the function again",
-                                         name);
-                                   return f(now);
-                                 });
+  auto now = [name = std::string(actor.name), lifetime = actor.lifetime,
+              f = std::move(f)](std::span<const Tensor> tensors) {
+    if (lifetime.expired())
+      throw_error<TraceError>(
+          "{}: a compiled function uses one that has been destroyed or moved; keep it in place, or compile "
+          "the function again",
+          name);
+    return f(tensors);
+  };
+  return thread_state.trace->act(std::move(x), y, std::move(now));
 }
 void act(const Actor& actor, std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) {
   results_of(actor, std::move(x), {}, [f = std::move(f)](std::span<const Tensor> now) {
