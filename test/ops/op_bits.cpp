@@ -46,6 +46,7 @@ void add(Hash& hash, const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
   for (const Tensor& t : trainable(x))
     tape.watch(t);
   const Tensors y = run(op, x, attrs);
+  tape.stop();
   for (const Tensor& t : y) {
     hash.add(t);
     if (!t.defined() || !is_trainable(t.dtype()) || !has_derivative(op)) continue;
