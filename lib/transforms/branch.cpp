@@ -187,12 +187,13 @@ std::vector<Tensor> detail::recorded_branch(std::string_view name, const Tensor&
 }
 
 Condition::Condition(const Tensor& value, std::string_view reader) : reader_(reader) {
-  if (!value.defined()) throw ArgumentError("condition: the tensor is undefined");
+  if (!value.defined()) throw_error<ArgumentError>("{}: the condition is undefined", reader);
   if (value.dtype() != DType::boolean)
-    throw_error<DTypeError>("condition: the tensor is {}; use bool, such as the result of a comparison",
+    throw_error<DTypeError>("{}: the condition is {}; use bool, such as the result of a comparison", reader,
                             value.spec());
   if (value.size() != 1)
-    throw_error<ShapeError>("condition: the tensor is {}; use one element, as by all or any", value.spec());
+    throw_error<ShapeError>("{}: the condition is {}; use one element, as by all or any", reader,
+                            value.spec());
   if (thread_state.trace && thread_state.trace->is_computed(value))
     tensor_ = value;
   else

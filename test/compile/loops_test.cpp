@@ -683,11 +683,11 @@ TEST_CASE("while2-error-condition-not-bool, while2-error-condition-shape", "[rec
   const auto f = [](const Tensor& x) {
     return while_loop([](const Tensor& v) { return v + 1; }, [](const Tensor& v) { return v; }, {x});
   };
-  check_error<DTypeError>("condition: the tensor is f32[]", f, tensor(0.0));
+  check_error<DTypeError>("while_loop: the condition is f32[]", f, tensor(0.0));
   const auto g = [](const Tensor& x) {
     return while_loop([](const Tensor& v) { return v < 1; }, [](const Tensor& v) { return v; }, {x});
   };
-  check_error<ShapeError>("condition: the tensor is bool[2]", g, tensor({0.0, 1.0}));
+  check_error<ShapeError>("while_loop: the condition is bool[2]", g, tensor({0.0, 1.0}));
 }
 
 TEST_CASE("while2-error-second-variable", "[recorded][loops][errors]") {

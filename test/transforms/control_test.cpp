@@ -430,10 +430,10 @@ TEST_CASE("errors of branches name what is wrong", "[control][errors]") {
   CHECK(message_of(with({{}, {}})) == "cond: the function returns 1 tensors, not 2");
   CHECK(message_of([&] { cond(true, {x, x}, same, same); }) == "cond: the function does not take 2 tensors");
   CHECK(message_of([&] { cond(x, {x}, same, same); }) ==
-        "condition: the tensor is f32[]; use bool, such as the result of a comparison");
+        "cond: the condition is f32[]; use bool, such as the result of a comparison");
   CHECK(message_of([&] { cond(zeros({2}) < 1.0, {x}, same, same); }) ==
-        "condition: the tensor is bool[2]; use one element, as by all or any");
-  CHECK(message_of([&] { cond(Tensor(), {x}, same, same); }) == "condition: the tensor is undefined");
+        "cond: the condition is bool[2]; use one element, as by all or any");
+  CHECK(message_of([&] { cond(Tensor(), {x}, same, same); }) == "cond: the condition is undefined");
   CHECK(message_of([&] { switch_case(x, {x}, same); }) ==
         "switch_case: the index is f32[]; use an integer dtype, as by astype");
   CHECK(message_of([&] { switch_case(arange(2), {x}, same); }) ==
@@ -473,7 +473,7 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
         }) == "while_loop: variable 1 is undefined");
   CHECK(message_of([&] {
           while_loop([](const Tensor& t) { return t; }, [](const Tensor& t) { return t; }, {x});
-        }) == "condition: the tensor is f32[]; use bool, such as the result of a comparison");
+        }) == "while_loop: the condition is f32[]; use bool, such as the result of a comparison");
 
   const auto step = [](const Tensor& c, const Tensor& t) { return std::pair(t, c); };
   CHECK(message_of([&] {

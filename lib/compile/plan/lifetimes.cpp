@@ -39,7 +39,7 @@ IdVector<ValueId, Life> find_lives(const Program& p, const Steps& steps) {
   }
   for (const Access& a : p.outputs())
     if (a.reads()) use(a.of, end);
-  // A stored value is needed until variables are assigned: before the next node that uses them, or at the end.
+  // A stored value is needed until it is assigned: before the next node that uses variables, or at the end.
   for (std::int32_t s = end, next = end; s-- > 0;) {
     const Node& node = p[steps[StepId(static_cast<std::size_t>(s))].nodes[0]];
     if (uses_variables(node)) next = s;

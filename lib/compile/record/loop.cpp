@@ -43,8 +43,9 @@ Tensors call(const Trace::Loop& l, std::span<const Tensor> operands) {
   const auto carries = static_cast<std::ptrdiff_t>(l.carries);
   Tensors init(operands.begin(), operands.begin() + carries), xs(operands.begin() + carries, operands.end());
   if (!l.condition) return detail::scan(l.step, init, xs, {.length = l.steps, .reverse = l.reverse});
-  return detail::while_loop([&](std::span<const Tensor> x) { return bool(Condition(l.condition(x)[0])); }, {},
-                            l.step, std::move(init), {.maximum_iterations = l.steps});
+  return detail::while_loop(
+      [&](std::span<const Tensor> x) { return bool(Condition(l.condition(x)[0], l.name)); }, {}, l.step,
+      std::move(init), {.maximum_iterations = l.steps});
 }
 
 // f, which runs again with all that it computes.
