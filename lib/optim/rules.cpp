@@ -19,14 +19,14 @@ using namespace domains;
 template <class T, class... Rest> struct BatchAmong : std::type_identity<T> {};
 template <class... Rest> struct BatchAmong<Number, Rest...> : BatchAmong<Rest...> {};
 
-// a·b + c and c - a·b, rounded once.
+// a·b + c and c - a·b, rounded once if the machine has a fused instruction.
 template <class A, class B, class C> auto fused_add(const A& a, const B& b, const C& c) {
   using V = typename BatchAmong<A, B, C>::type;
-  return xsimd::fma(V(a), V(b), V(c));
+  return detail::fma(V(a), V(b), V(c));
 }
 template <class A, class B, class C> auto fused_sub(const A& a, const B& b, const C& c) {
   using V = typename BatchAmong<A, B, C>::type;
-  return xsimd::fnma(V(a), V(b), V(c));
+  return detail::fma(-V(a), V(b), V(c));
 }
 
 // decay · mean + (1 - decay) · value

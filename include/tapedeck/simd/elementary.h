@@ -91,7 +91,8 @@ template <class A> inline constexpr bool kFused = std::is_base_of_v<xsimd::avx51
 template <class A> inline constexpr bool kFused<xsimd::fma3<A>> = true;
 template <> inline constexpr bool kFused<xsimd::neon64> = true;
 
-/// a b + c, rounded once where that is as fast: where the machine has a fused instruction.
+/// a b + c for batches and plain numbers, rounded once where the machine has a fused instruction. fma of
+/// plain numbers always rounds once, and is slow without that.
 template <class V> V multiply_add(const V& a, const V& b, const V& c) {
   if constexpr (requires { typename V::arch_type; }) return detail::fma(a, b, c);
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
@@ -306,7 +307,7 @@ template <class B> Scaled<B> scaled(const B& x) {
   using Word = typename Bits::value_type;
   const auto bits = [](T number) { return Bits(std::bit_cast<Word>(number)); };
   constexpr T least = static_cast<T>(kSingle<T> ? 0x1.6a09e6p-1 : 0x1.6a09e667f3bcdp-1),   // √½
-      integers = static_cast<T>(kSingle<T> ? 0x1p23 : 0x1p52);   // whose last bit is 1
+      integers = static_cast<T>(kSingle<T> ? 0x1p23 : 0x1p52);   // whose last bit stands for 1
   constexpr Word bias = std::numeric_limits<T>::max_exponent - 1, mask = (Word(1) << kFractionBits<T>)-1;
   const Bits sum = xsimd::bitwise_cast<Bits>(x) - bits(least) + bits(1),
              fraction = (sum & Bits(mask)) + bits(least);

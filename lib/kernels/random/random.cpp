@@ -173,7 +173,7 @@ void uniform(const Key& key, double low, double high, Tensor& y) {
     using T = decltype(t);
     const T below_high = std::nextafter(static_cast<T>(high), static_cast<T>(low));
     fill_pieces<T>(key, y, [&](const std::uint32_t* words, T* out, std::int64_t n) {
-      // Explicit fma, since compilers differ in contraction. The sum may round up to high.
+      // Rounded once. The sum may round up to high.
       for (std::int64_t i = 0; i < n; ++i)
         out[i] = std::min(static_cast<T>(std::fma(static_cast<double>(leading_bits<T>(words, i)),
                                                   double{kUnit<T>} * (high - low), low)),
