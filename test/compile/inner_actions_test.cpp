@@ -8,9 +8,11 @@
 #include "tapedeck/compile.h"
 #include "tapedeck/control.h"
 #include "tapedeck/moving_average.h"
+#include "tapedeck/npy.h"
 #include "tapedeck/optimizer.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
+#include "temporary_folder.h"
 
 namespace inner_actions_test {
 
@@ -57,6 +59,7 @@ template <class M = Model, class F> void check(const F& f, const Tensors& calls)
   }
   REQUIRE(compiled.programs().size() == 1);
   CHECK(compiled.programs()[0].calls == static_cast<std::int64_t>(calls.size()) - 1);
+  if constexpr (requires { plain->state(); }) check_same(recorded->state(), plain->state());
 }
 const Tensors kTargets = {tensor({1.0, 2.0, 3.0}), tensor({-1.0, 0.5, 2.0}), tensor({4.0, 4.0, -4.0}),
                           tensor({0.0, 0.0, 0.0})};
@@ -234,6 +237,15 @@ struct Trained : Model {
   WeightedMovingAverage weighted{0.75};
   GradientAccumulator accumulator;
   LossScale scale{{.initial = 8.0, .growth_interval = 3}};
+
+  Tensors state() {
+    Tensors all = {average.average(w).value(), tensor(accumulator.count()), tensor(scale.value())};
+    for (const GradientAndVariable& p : accumulator.take_sum())
+      all.push_back(p.gradient.dense());
+    for (const auto& [name, t] : weighted.state().tensors)
+      all.push_back(t);
+    return all;
+  }
 };
 
 }   // namespace
@@ -297,7 +309,7 @@ TEST_CASE("steps that a loop has taken remain if a later one throws", "[recorded
       CHECK_THROWS_AS(f(eager, x), Error);
       CHECK_THROWS_AS(compiled(x), Error);
     }
-    check_same({recorded.w.value()}, {eager.w.value()});
+    check_same({recorded.w.value(), recorded.count.value()}, {eager.w.value(), eager.count.value()});
   }
 }
 
@@ -401,6 +413,58 @@ TEST_CASE("a gradient of a branch after a step that changes what it has read thr
     CHECK_THAT(message_of<GradientError>([&] { f(in_loop)(tensor(1.0)); }),
                Catch::Contains("has been updated since"));
   }
+}
+
+TEST_CASE("an action counts as an update, also if it has changed nothing in the first call",
+          "[recorded][branches][actions]") {
+  Model m;
+  const auto f = compile([&](const Tensor& x, const Tensor& trains) {
+    const GradientTape outer;
+    GradientTape tape;
+    const Tensor y = cond(
+        sum(x) > 0.0, {}, [w = m.w, x] { return w * w * x; }, [w = m.w, x] { return w * x; });
+    {
+      const StopRecording stop;
+      cond(
+          trains, {}, [&] { return m.train(m.descent, x); }, [&] { return sum(x); });
+    }
+    return tape.gradient(y, m.w).dense();
+  });
+  CHECK_THAT(message_of<GradientError>([&] { f(ones({3}), tensor(false)); }),
+             Catch::Contains("has been updated since"));
+}
+
+TEST_CASE("a condition that assigns is refused where the step acts, too", "[recorded][loops][actions]") {
+  Model m;
+  for (const bool acts : {false, true}) {
+    const auto f = compile([&](const Tensor& x) {
+      return while_loop(
+          [&](const Tensor& s) {
+            m.count.assign_add(tensor(1.0));
+            return s < 3.0;
+          },
+          [&](const Tensor& s) { return (acts ? m.train(m.descent, x) * 0.0 : zeros({})) + s + 1.0; },
+          {zeros({})});
+    });
+    CHECK_THAT(message_of<TraceError>([&] { f(ones({3})); }), Catch::Contains("assign it in the step"));
+  }
+}
+
+TEST_CASE("a tensor that no recording knows is refused in a branch, too", "[recorded][branches][errors]") {
+  Model m;
+  const test::TemporaryFolder folder;
+  save_npy(folder / "t.npy", ones({3}));
+  const auto f = compile([&](const Tensor& x) {
+    const Tensor t = load_npy(folder / "t.npy");   // neither by an op nor from numbers
+    return cond(
+        sum(x) > 0.0, {},
+        [&] {
+          m.w.assign(t);
+          return x * 1.0;
+        },
+        [&] { return x * 2.0; });
+  });
+  CHECK_THAT(message_of<TraceError>([&] { f(ones({3})); }), Catch::Contains("created during the recording"));
 }
 
 TEST_CASE("a loop trains under a tape of the caller", "[recorded][loops][actions]") {

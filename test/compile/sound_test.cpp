@@ -57,7 +57,7 @@ TEST_CASE("views with the same first element are read separately", "[compile]") 
         {33});
 }
 
-TEST_CASE("comparisons before and after an effect are not in one group", "[compile]") {
+TEST_CASE("comparisons before and after an effect do not wait for each other", "[compile]") {
   const auto f = [](const Tensor& x) {
     const Tensor p = where(x > 1.0, x, x * 0.5);
     assert_that(all(x > -100.0), "too small");

@@ -216,8 +216,6 @@ class BranchPoint {
     for (const Tensor& t : c_.x)
       specs_x_.push_back(t.spec());
     record_sides(assigns);
-    for (Recorded& r : sides_)
-      if (!assigns) r.stores.clear();
     specs_ = specs_of(name, sides_);
     for (const Spec& s : specs_)
       c_.trainable.push_back(is_trainable(s.dtype));
@@ -258,6 +256,8 @@ class BranchPoint {
     record_all();
     options.uses_variables = acts() && outer_.uses_variables();
     if (options.uses_variables) record_all();
+    for (Recorded& r : sides_)
+      if (!assigns || options.uses_variables) r.stores.clear();
   }
   bool acts() const {
     return std::any_of(sides_.begin(), sides_.end(), [](const Recorded& r) { return r.acts; });

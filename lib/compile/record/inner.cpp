@@ -91,8 +91,8 @@ Recorded record(Tracer& outer, std::span<const Spec> arguments, const Trace::Bra
     if (y.defined()) r.results.push_back(inner.result(y));
   }
   r.gradient = inner.gradient(), r.acts = inner.acts();
-  r.program = inner.leave();
   r.stores = inner.stores();
+  r.program = inner.leave();
   r.captures = inner.captures();
   r.keys = inner.captured_keys();
   return r;

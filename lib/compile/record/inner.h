@@ -41,6 +41,8 @@ struct Recorded {
   std::vector<bool> defined;     // by result
   std::vector<Tracer::Capture> captures;
   Tensors keys;   // that it captures: their numbers
+  /// The variables that it has assigned and their new values; also those that a program which uses variables
+  /// itself assigns at its end.
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores;
   std::size_t arguments = 0;   // the number of arguments that are not captures
   NodeId gradient = {};        // the first node of the gradient, if there is one

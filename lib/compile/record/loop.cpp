@@ -304,7 +304,10 @@ class LoopPoint {
     InnerOptions options{.no_actions = no_actions_now(d_.l.assigns)};
     step_ = record(outer_, step_specs(), d_.l.step, options);
     options.uses_variables = step_.acts && outer_.uses_variables();
-    if (options.uses_variables) step_ = record(outer_, step_specs(), d_.l.step, options);
+    if (options.uses_variables) {
+      step_ = record(outer_, step_specs(), d_.l.step, options);
+      step_.stores.clear();   // the program itself has them
+    }
     for (const auto& [cell, value] : step_.stores)
       cells_.push_back(cell);
   }

@@ -693,7 +693,7 @@ void Tracer::on_view(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (const std::uint32_t place = place_of_known(x)) {
     const Access of = accesses_[place - 1];
     name(y, {of.of, of.first + first, y.spec()}, place);
-  } else if (!is_recorded(x) || host_.contains(x.id())) {
+  } else if (knows(x)) {
     host_.insert(y.id());
     if (!is_recorded(x) || captured_.contains(x.id())) captured_.insert(y.id());
   }
@@ -824,13 +824,16 @@ void Tracer::begin_action() {
   if (!allowed_.no_actions.empty())
     refuse(fmt::format("{}: a step of an optimizer or the like {}{}", name_, allowed_.no_actions, place()));
   acts_ = true;
+  for (Attempt* a = attempt_; a; a = a->around)
+    a->used_variables = true;
   flush_stores();
-  if (!outer_) return;
-  // The action does not run now; in a replay, it may change any variable.
+  // In a replay the action may change any variable, also those that it does not change now.
   const Restored none(thread_state.trace, static_cast<Trace*>(nullptr));
   for (const auto& [address, weak] : variables_)
-    if (const auto cell = weak.lock())
-      before_.emplace_back(cell, std::exchange(cell->value, share(cell->value)));
+    if (const auto cell = weak.lock()) {
+      const Tensor before = std::exchange(cell->value, share(cell->value));
+      if (outer_) before_.emplace_back(cell, before);
+    }
 }
 std::vector<Tensor> Tracer::act(std::vector<Tensor> x, std::span<const Spec> specs, Action action) {
   const bool is_recorded = !is_silent();

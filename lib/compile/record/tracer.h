@@ -61,7 +61,7 @@ class Tracer final : public Trace {
   const std::vector<Tensor>& captured_keys() const { return captured_keys_; }
   /// The access that a result of an inner function is.
   Access result(const Tensor& y) { return access_to(y, "the result"); }
-  /// The variables that an inner function has assigned, and their new values; none if it uses variables.
+  /// The variables that an inner function has assigned since the last action, and their new values.
   const std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>>& stores() const {
     return stores_;
   }
