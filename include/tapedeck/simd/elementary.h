@@ -91,8 +91,7 @@ template <class A> inline constexpr bool kFused = std::is_base_of_v<xsimd::avx51
 template <class A> inline constexpr bool kFused<xsimd::fma3<A>> = true;
 template <> inline constexpr bool kFused<xsimd::neon64> = true;
 
-/// a b + c for batches and plain numbers, rounded once where the machine has a fused instruction. fma of
-/// plain numbers always rounds once, and is slow without that.
+/// a b + c; of batches and plain numbers rounded once, if the machine has a fused instruction.
 template <class V> V multiply_add(const V& a, const V& b, const V& c) {
   if constexpr (requires { typename V::arch_type; }) return detail::fma(a, b, c);
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
