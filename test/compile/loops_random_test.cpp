@@ -228,6 +228,20 @@ class RandomProgram {
   std::shared_ptr<Optimizer> optimizer_;
 };
 
+// Vectors of four random numbers, of one dtype for each seed.
+class Numbers {
+ public:
+  explicit Numbers(unsigned seed) : dtype_(seed % 2 ? DType::f32 : DType::f64), random_(seed) {}
+  Tensor operator()() { return tensor({next(), next(), next(), next()}, dtype_); }
+
+ private:
+  double next() { return normal_(random_); }
+
+  DType dtype_;
+  Random random_;
+  std::normal_distribution<double> normal_;
+};
+
 bool is_close(const Tensor& a, const Tensor& b) {
   const double e = a.dtype() == DType::f64 ? 1e-12 : 1e-5;
   const Tensor most = max(abs(a)) + 1;
@@ -239,12 +253,7 @@ bool is_close(const Tensor& a, const Tensor& b) {
 TEST_CASE("random programs with loops have the same bits recorded", "[recorded][loops]") {
   int same_programs = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
-    const DType dtype = seed % 2 ? DType::f32 : DType::f64;
-    Random random(seed);
-    std::normal_distribution<double> normal;
-    const auto numbers = [&] {
-      return tensor({normal(random), normal(random), normal(random), normal(random)}, dtype);
-    };
+    Numbers numbers(seed);
     const std::vector variables = {Variable(numbers()), Variable(numbers())};
     const RandomProgram program(seed, variables);
     const auto recorded = compile(program);
@@ -279,12 +288,7 @@ TEST_CASE("random programs with loops have the same bits recorded", "[recorded][
 TEST_CASE("random programs that train in loops and branches have the same bits recorded",
           "[recorded][loops][actions]") {
   for (unsigned seed = 0; seed < 200; ++seed) {
-    const DType dtype = seed % 2 ? DType::f32 : DType::f64;
-    Random random(seed);
-    std::normal_distribution<double> normal;
-    const auto numbers = [&] {
-      return tensor({normal(random), normal(random), normal(random), normal(random)}, dtype);
-    };
+    Numbers numbers(seed);
     const Tensor start[] = {numbers(), numbers()};
     const auto variables = [&] { return std::vector{Variable(start[0]), Variable(start[1])}; };
     const auto optimizer = [&]() -> std::shared_ptr<Optimizer> {
