@@ -33,10 +33,9 @@ void warn(std::string_view text) {
   int& count = at != w.counts.end() ? at->second : w.counts.emplace(text, 0).first->second;
   if (count == 5) return;
   ++count;
-  if (w.handler)
-    w.handler(text);
-  else
-    fmt::print(stderr, "tapedeck: warning: {}\n", text);
+  if (w.handler) return w.handler(text);
+  const std::string line = fmt::format("tapedeck: warning: {}\n", text);
+  std::fputs(line.c_str(), stderr);   // which does not throw if nobody can read it
 }
 
 }   // namespace tapedeck
