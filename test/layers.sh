@@ -16,7 +16,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     for (i in layers) rank[layers[i]] = i + 0
 
     headers("core", "error half dtype shape creation owned tensor memory named_tensors refs axes ints random_key threads build_info")
-    headers("kernels", "scalars simd/adjoint simd/calls simd/choices simd/dual simd/elementary simd/functions simd/numbers simd/partials simd/pass simd/scalar simd/scan_pass simd/slopes")
+    headers("kernels", "scalars simd/adjoint simd/calls simd/choices simd/dual simd/elementary simd/functions simd/lane_trace simd/numbers simd/partials simd/pass simd/scalar simd/scan_pass simd/slopes")
     headers("op", "operand indexed_slices gradient op")
     headers("tape", "variable named_variable gradient_tape forward_accumulator record_operation")
     headers("ops", "ops operators map xtensor")   # and all of ops/
@@ -61,7 +61,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     complain("fmt belongs into .cpp files")
   }
   FILENAME ~ /^include/ && (/^#include "/ && !/^#include "tapedeck\// ||
-      /^#include <[^>]*[.\/]/ && FILENAME != "include/tapedeck/xtensor.h" && FILENAME != "include/tapedeck/simd/elementary.h") {
+      /^#include <[^>]*[.\/]/ && FILENAME != "include/tapedeck/xtensor.h" && FILENAME !~ /^include\/tapedeck\/simd\/(elementary|lane_trace)\.h$/) {
     complain("a public header includes only the standard library and other public headers")
     next
   }

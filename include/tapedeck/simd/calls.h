@@ -7,6 +7,8 @@ namespace tapedeck {
 namespace detail {
 
 using kernels::VectorFunction;
+template <Tracing B> B in_library(VectorFunction, const B& x) { return not_traced(x); }
+template <Tracing B> B in_library(VectorFunction, const B& x, const B&) { return not_traced(x); }
 template <class B> B in_library(VectorFunction f, const B& x) {
   alignas(64) typename B::value_type a[B::size];
   x.store_aligned(a);

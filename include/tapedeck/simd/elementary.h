@@ -9,6 +9,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "tapedeck/simd/lane_trace.h"   // before xsimd
+
 // GCC 12 warns about the undefined vectors in its own intrinsics.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
@@ -90,6 +92,7 @@ template <class B> B fma(const B& a, const B& b, const B& c) {
 template <class A> inline constexpr bool kFused = std::is_base_of_v<xsimd::avx512f, A>;
 template <class A> inline constexpr bool kFused<xsimd::fma3<A>> = true;
 template <> inline constexpr bool kFused<xsimd::neon64> = true;
+template <> inline constexpr bool kFused<LaneTrace> = true;
 
 /// a b + c; of batches and plain numbers rounded once, if the machine has a fused instruction.
 template <class V> V multiply_add(const V& a, const V& b, const V& c) {
@@ -102,7 +105,31 @@ template <class V> V multiply_add(const V& a, const V& b, const V& c) {
 
 /// y, or slow() if the mask holds in some lane. slow() returns y in the other lanes.
 template <class M, class B, class F> B rarely(const M& mask, const B& y, const F& slow) {
-  return xsimd::any(mask) ? slow() : y;
+  if constexpr (kIsTraced<B>) {
+    namespace tracing = xsimd::kernel::tracing;
+    begin_rarely();
+    const B rare = slow();
+    return tracing::vector<typename B::value_type>(
+        end_rarely(tracing::id(mask), tracing::id(y), tracing::id(rare)));
+  } else {
+    return xsimd::any(mask) ? slow() : y;
+  }
+}
+
+// Functions that call others, or look at single lanes, cannot be traced.
+template <class B>
+concept Tracing = kIsTraced<B>;
+template <Tracing B> B not_traced(const B& any) {
+  cannot_be_traced();
+  return any;
+}
+template <Tracing B> B beyond_largest_angle(const B& x, const B& y, double (*f)(double)) {
+  namespace tracing = xsimd::kernel::tracing;
+  return tracing::vector<typename B::value_type>(trace_lanes(
+      LaneOp::large_angle, tracing::id(x), tracing::id(y), kNoValue, reinterpret_cast<std::uintptr_t>(f)));
+}
+template <class F, Tracing B, class... More> B by_element(const F&, const B& x, const More&...) {
+  return not_traced(x);
 }
 
 /// c + x (c1 + x (c2 + …)).
@@ -241,9 +268,11 @@ template <class F, class B, class... More> B by_element(const F& f, const B& fir
 
 /// Applies f to elements of f32 or f64, as batches of f64.
 template <class F, class B, class... More> B in_double(const F& f, const B& first, const More&... more) {
-  if constexpr (!kSingle<typename B::value_type>)
+  if constexpr (!kSingle<typename B::value_type>) {
     return f(first, more...);
-  else {
+  } else if constexpr (kIsTraced<B>) {
+    return not_traced(first);
+  } else {
     using Wide = xsimd::batch<double, typename B::arch_type>;
     constexpr std::size_t n = sizeof...(More) + 1, lanes = B::size;
     alignas(64) float x[n][lanes];

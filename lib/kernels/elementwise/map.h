@@ -15,11 +15,14 @@ namespace tapedeck::kernels {
 
 /// Computes f for n elements; n is a multiple of kGroup.
 template <class T> using MapLoop = void (*)(T* out, const Stream<T>* x, std::int64_t n);
+/// Traces f: appends its operations to the code that the thread traces, and returns its result.
+using MapTracer = detail::LaneValue (*)(const detail::LaneValue* x);
 struct MapKernel {
   int operands;
   MapLoop<float> f32;
   MapLoop<double> f64;
-  MapLoop<std::int8_t> i8 = nullptr;   // these four: only for ops that support integers
+  MapTracer traced_f32 = nullptr, traced_f64 = nullptr;   // null unless kTraced
+  MapLoop<std::int8_t> i8 = nullptr;                      // these four: only for ops that support integers
   MapLoop<std::int32_t> i32 = nullptr;
   MapLoop<std::int64_t> i64 = nullptr;
   MapLoop<std::uint8_t> u8 = nullptr;
@@ -53,6 +56,13 @@ template <class F, class T, std::size_t... I> constexpr MapLoop<T> brief_map_loo
   };
 }
 
+template <class F, class T, std::size_t... I> constexpr MapTracer map_tracer(std::index_sequence<I...>) {
+  if constexpr (kTraced)
+    return [](const detail::LaneValue* x) { return tracing::id<T>(F{}(tracing::vector<T>(x[I])...)); };
+  else
+    return nullptr;
+}
+
 /// The number of parameters of F.
 template <class F, class... X> constexpr std::size_t arity() {
   if constexpr (std::is_invocable_v<F, X...>)
@@ -75,7 +85,8 @@ template <class F, class T, Body body> constexpr MapLoop<T> floating_loop(auto o
 }
 template <class F, std::size_t N, Over over, Body body> constexpr MapKernel make_map_kernel() {
   constexpr auto operands = std::make_index_sequence<N>{};
-  MapKernel k = {N, floating_loop<F, float, body>(operands), floating_loop<F, double, body>(operands)};
+  MapKernel k = {N, floating_loop<F, float, body>(operands), floating_loop<F, double, body>(operands),
+                 map_tracer<F, float>(operands), map_tracer<F, double>(operands)};
   if constexpr (over == Over::integers || over == Over::numbers) {
     k.i8 = map_loop<F, std::int8_t>(operands);
     k.i32 = map_loop<F, std::int32_t>(operands);

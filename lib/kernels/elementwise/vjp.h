@@ -9,12 +9,15 @@ namespace tapedeck::kernels {
 /// Operands: the inputs, then the output, then dy. Results: the gradients of the inputs.
 template <class T> using VjpRow = PassRow<T, kFusedInputs + 2, kFusedInputs>;
 template <class T> using VjpLoop = void (*)(const VjpRow<T>&);
+/// Traces the gradient of each input. Operands: as of a row; those that are not read may be any value.
+using VjpTracer = void (*)(const detail::LaneValue* x, detail::LaneValue* dx);
 struct VjpKernel {
   int inputs;
   unsigned read;                  // bit i: input i is read; bit `inputs`: the output is read
   unsigned reads[kFusedInputs];   // by input: the bits that its gradient reads
   VjpLoop<float> f32;
   VjpLoop<double> f64;
+  VjpTracer traced_f32 = nullptr, traced_f64 = nullptr;   // null unless kTraced
 };
 
 /// The sum of n numbers, by halves, down to kPairwiseEnd.
@@ -132,7 +135,23 @@ template <class... Partial> struct Fused {
   static constexpr VjpKernel vjp_kernel() {
     constexpr auto args = std::make_index_sequence<N + 1>{};
     constexpr auto inputs = std::make_index_sequence<N>{};
-    return {N, read, {Partial::read...}, vjp<float>(args, inputs), vjp<double>(args, inputs)};
+    return {N,
+            read,
+            {Partial::read...},
+            vjp<float>(args, inputs),
+            vjp<double>(args, inputs),
+            vjp_tracer<float>(args),
+            vjp_tracer<double>(args)};
+  }
+  template <class T, std::size_t... I> static constexpr VjpTracer vjp_tracer(std::index_sequence<I...>) {
+    if constexpr (kTraced)
+      return [](const detail::LaneValue* x, detail::LaneValue* dx) {
+        using V = xsimd::batch<T, detail::LaneTrace>;
+        const V dy = tracing::vector<T>(x[N + 1]);
+        ((*dx++ = tracing::id<T>(dy * Partial::template at<V>(tracing::vector<T>(x[I])...))), ...);
+      };
+    else
+      return nullptr;
   }
 
   /// The jvp as a function of x..., y, dx...

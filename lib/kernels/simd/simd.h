@@ -39,7 +39,19 @@ xsimd::batch<T, A> xdivy(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& 
   return where(a == T(0), T(0), a / b);
 }
 
+#ifdef TAPEDECK_CANNOT_TRACE
+#error "include headers of the library before xsimd"
+#endif
+
 namespace kernels {
+
+namespace tracing = xsimd::kernel::tracing;
+/// Whether kernels keep functions that trace their lambdas, since machine code can be made for these vectors.
+#ifdef TAPEDECK_MACHINE_CODE
+inline constexpr bool kTraced = std::is_same_v<xsimd::batch<float>::arch_type, xsimd::fma3<xsimd::avx2>>;
+#else
+inline constexpr bool kTraced = false;
+#endif
 
 template <class T> using Batch = xsimd::batch<T>;
 template <class T> inline constexpr std::int64_t kWidth = static_cast<std::int64_t>(xsimd::batch<T>::size);

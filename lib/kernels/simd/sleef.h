@@ -12,7 +12,9 @@ namespace sleef {
 /// SLEEF's functions for registers of f32 and of f64.
 template <auto f32, auto f64> struct Registers {
   template <class B, class... More> B operator()(const B& first, const More&... more) const {
-    if constexpr (detail::kSingle<typename B::value_type>)
+    if constexpr (detail::kIsTraced<B>)
+      return detail::not_traced(first);
+    else if constexpr (detail::kSingle<typename B::value_type>)
       return f32(first, more...);
     else
       return f64(first, more...);
