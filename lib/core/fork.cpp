@@ -6,7 +6,7 @@
 
 namespace tapedeck {
 
-constinit std::mutex warnings_lock, rare_lock, memory_lock;
+constinit std::mutex warnings_lock, code_lock, rare_lock, memory_lock;
 
 namespace {
 
@@ -14,6 +14,7 @@ constinit std::atomic<bool> is_child{false};
 
 void acquire() {
   warnings_lock.lock();
+  code_lock.lock();
   rare_lock.lock();
   memory_lock.lock();
 }
@@ -21,6 +22,7 @@ void acquire() {
 void release() {
   memory_lock.unlock();
   rare_lock.unlock();
+  code_lock.unlock();
   warnings_lock.unlock();
 }
 
