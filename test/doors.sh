@@ -14,7 +14,7 @@ find lib include \( -name '*.h' -o -name '*.cpp' \) -print | LC_ALL=C sort | xar
           "lib/core/bytes.h lib/core/cast.cpp lib/core/creation.cpp lib/core/storage.cpp lib/core/tensor.cpp")
     allow("a step of an optimizer, which a recording repeats as one action", "lib/optim/master.cpp lib/optim/update_rows.cpp")
     allow("gives the values of programs memory, and compares and looks at constants",
-          "lib/compile/fuse/memory.cpp lib/compile/fuse/fusible.cpp lib/compile/record/compiled.cpp lib/compile/replay/replay.cpp")
+          "lib/compile/fuse/memory.cpp lib/compile/fuse/fusible.cpp lib/compile/fuse/lower.cpp lib/compile/record/compiled.cpp lib/compile/replay/replay.cpp")
     allow("runs programs on the memory of operands, and gives values zeros while branches and loops are recorded",
           "lib/compile/record/branch.cpp lib/compile/record/inner.cpp lib/compile/record/loop_program.cpp lib/compile/record/taped.cpp lib/compile/record/tracer.cpp")
     allow("looks for NaN in what ops give, and changes no value", "lib/debug/anomaly.cpp")

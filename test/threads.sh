@@ -6,6 +6,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 listed=$(printf '%s\n' "$@" | sort)
 missing=$(grep -rlE 'std::j?thread|std::async|set_num_threads|DataLoader|Replicas' --include='*_test.cpp' . | sed 's,^\./,,' |
-  grep -vE '^faults/|^compile/group_test|^life/' | sort | comm -23 - <(echo "$listed"))
+  grep -vE '^faults/|^compile/(group|machine_code)_test|^life/' | sort | comm -23 - <(echo "$listed"))
 [ -z "$missing" ] || { echo "threads: these use threads; add them to the list 'threaded' in test/meson.build:" $missing >&2; exit 1; }
 ls "$@" >/dev/null

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 
+#include "compile/fuse/lower.h"
 #include "compile/plan/plan.h"
 #include "compile/plan/verify.h"
 #include "compile/replay/replay.h"
@@ -19,13 +20,13 @@ using namespace tapedeck::compiled;
 namespace {
 
 struct Counts {
-  int found = 0, harmless = 0;
+  int found = 0, harmless = 0, groups = 0, machine = 0;
 };
 
 /// The bytes of the values of a step that must be in memory, by code that the verifier has passed.
 using Results = std::map<ValueId, std::vector<std::byte>>;
 Results results_of(const ProgramBuilder& b, const Step& step, const IdVector<ValueId, bool>& kept,
-                   const GroupCode& code) {
+                   const Group& group) {
   std::vector<Arena> own;
   Memory memory(b.values.size());
   for (const ValueId v : ids_of(b.program.values())) {
@@ -34,7 +35,6 @@ Results results_of(const ProgramBuilder& b, const Step& step, const IdVector<Val
     memory.bind(v, own.back().at(0));
     std::memcpy(memory.write[v].get(), x.raw(), static_cast<std::size_t>(x.nbytes()));
   }
-  const Group group(code);
   std::vector<ValueId> written;
   for (const NodeId n : step.nodes)
     for_each_result(b.program[n], [&](ValueId v) {
@@ -133,14 +133,21 @@ void check_faults(ProgramBuilder& b, Counts& counts) {
     if (!step.fused) continue;
     const GroupCode code = make_group_code(b.program, *b.passes, step, kept);
     REQUIRE(verify(b.program, *b.passes, step, code).value_or("") == "");
-    const Results wanted = results_of(b, step, kept, code);
+    const Results wanted = results_of(b, step, kept, Group(code));
+    const auto machine_code_of = [&](const GroupCode& c) {
+      return makes_machine_code() ? with_machine_code(b.program, c) : std::nullopt;
+    };
+    ++counts.groups, counts.machine += machine_code_of(code).has_value();
+    const bool same_by_machine = results_of(b, step, kept, Group(code, machine_code_of(code))) == wanted;
+    CHECK(same_by_machine);
     for_each_fault(code, [&](const GroupCode& changed, std::string_view what) {
       if (verify(b.program, *b.passes, step, changed) || b.lacks_results(step, changed, kept)) {
         ++counts.found;
         return;
       }
       ++counts.harmless;
-      const bool same = results_of(b, step, kept, changed) == wanted;
+      const bool same = results_of(b, step, kept, Group(changed)) == wanted &&
+                        results_of(b, step, kept, Group(changed, machine_code_of(changed))) == wanted;
       CAPTURE(what);
       CHECK(same);
     });
@@ -166,6 +173,7 @@ TEST_CASE("a fault in a group's code is found, or changes no bit", "[program]") 
   }
   CAPTURE(counts.found, counts.harmless);
   CHECK(counts.found > 2000);
+  if (makes_machine_code()) CHECK(counts.machine > counts.groups / 2);   // others only copy
 }
 
 TEST_CASE("code with indices outside its tables, or without an end, is found", "[program]") {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "compile/fuse/handlers.h"
+#include "compile/fuse/lower.h"
 #include "core/parallel.h"
 
 namespace tapedeck::compiled {
@@ -58,6 +59,10 @@ template <class T>
       const GroupCall& c = state.code.calls[i.b];
       return (c.is_vjp ? run_vjp<T> : run_map<T>)(c, &state.code.entries[c.first], t, kernels::padded<T>(n));
     }
+    case Kind::machine:
+      return state.code.machine[i.b]->run(reinterpret_cast<const void* const*>(t.from),
+                                          reinterpret_cast<void* const*>(t.to),
+                                          kernels::padded<T>(n) * static_cast<std::int64_t>(sizeof(T)));
     case Kind::copy:
       if (T* const y = t.to[i.y]; i.b)
         std::fill_n(y, n, *x);
@@ -85,23 +90,32 @@ template <class T> struct Group::Run {
   std::byte* scratch;
   const std::int64_t n = g.code_.pass.n;
 
-  // The elements of a register. No more than the pass has: registers whose size is a large power of two share
-  // cache sets.
-  static std::int64_t block_of(const GroupCode& c) {
-    return std::min(kBlock<T>, kernels::padded<T>(c.pass.n));
+  // The elements of a block: with handlers what they hold in vector registers, with machine code as many as
+  // let the registers of the group fill half of the L1 cache.
+  static std::int64_t block_of(const GroupCode& c, std::int64_t piece) {
+    const std::int64_t all = kernels::padded<T>(std::min(piece, c.pass.n));
+    if (c.machine.empty()) return std::min(kBlock<T>, all);
+    const bool is_one_function = c.instructions.size() == 2;   // with the end
+    if (is_one_function) return all;
+    constexpr std::int64_t half_of_cache = 1 << 14, most = 2048;   // bytes
+    const std::int64_t bytes = std::min(most, half_of_cache / (c.registers + 1));
+    return std::min(std::max(bytes / size / kBlock<T>, std::int64_t(1)) * kBlock<T>, all);
   }
   static Layout layout_of(const GroupCode& c, std::int64_t piece) {
     Layout l;
+    l.block = block_of(c, piece);
+    // Registers whose distance is a large power of two share sets of the cache.
+    l.stride = l.block + (c.machine.empty() ? 0 : kGroup);
     l.to = c.size() * size_of<T*>();
     l.registers = lines(l.to + c.written() * size_of<T*>());
-    l.sums = l.registers + c.registers * lines(block_of(c) * size) +
+    l.sums = l.registers + c.registers * lines(l.stride * size) +
              static_cast<std::int64_t>(c.singles.size()) * kLine;
     l.cursors = l.sums + static_cast<std::int64_t>(c.sums.size()) * size_of<PartialSum<T>>();
     l.piece = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
     const std::int64_t length = std::min(piece, c.pass.n);
     std::int64_t room = length / 2;   // elements for laid-out rows; further rows are fetched run by run
     for (const kernels::StridedView& view : c.views) {
-      RepeatedRow row = RepeatedRow::of(view, length, kBlock<T>);
+      RepeatedRow row = RepeatedRow::of(view, length, l.block);
       if (row.elements > room) row = {};
       room -= row.elements;
       l.rows.push_back({row, l.piece});
@@ -118,8 +132,8 @@ template <class T> struct Group::Run {
 
   void run() const {
     parallel_for(n, g.piece_, [&](std::int64_t begin, std::int64_t end) { run_piece(begin, end); });
-    for (std::size_t s = 0; s < g.code_.sums.size(); ++s)
-      finish(g.code_.sums[s], g.layout_.parts[s]);
+    for (std::size_t s = 0; s < g.running().sums.size(); ++s)
+      finish(g.running().sums[s], g.layout_.parts[s]);
   }
 
  private:
@@ -135,7 +149,7 @@ template <class T> struct Group::Run {
   T* first_of(const Parts& p) const { return reinterpret_cast<T*>(scratch + p.offset); }
 
   void run_piece(std::int64_t begin, std::int64_t end) const {
-    const GroupCode& c = g.code_;
+    const GroupCode& c = g.running();
     const Layout& layout = g.layout_;
     std::byte* const area = begin == 0 ? scratch : scratch + begin / g.piece_ * layout.piece;
     auto* const sums = reinterpret_cast<PartialSum<T>*>(area + layout.sums);
@@ -149,6 +163,7 @@ template <class T> struct Group::Run {
       new (cursors + v) Cursor(c.views[v], begin, layout.rows[v].row, area + layout.rows[v].offset);
     GroupState<T> state{c, sums, cursors};
     const Tables<T> tables = fill(area, begin, state);
+    if (!c.machine.empty()) return run_machine(end - begin, reinterpret_cast<const T**>(area), tables, state);
     state.length = kBlock<T>;
     run_blocks((end - begin) / kBlock<T>, kBlockVectors, tables, state);
     for (std::int64_t left = (end - begin) % kBlock<T>; left > 0; left -= state.length) {
@@ -158,16 +173,43 @@ template <class T> struct Group::Run {
     }
   }
 
+  // from: the table for reading.
+  void run_machine(std::int64_t length, const T** from, const Tables<T>& tables, GroupState<T>& state) const {
+    for (std::int64_t left = length; left > 0; left -= state.length) {
+      state.length = std::min(g.layout_.block, left);
+      for (const GroupInstruction& i : state.code.instructions) {
+        if (i.code == code_of(Kind::fetch))
+          fetch(i, from, tables.to, state);
+        else if (i.code != code_of(Kind::end))
+          run_in_memory(i, tables, state);
+      }
+      if (left > state.length) state.advance(state.length);
+    }
+  }
+  // Lets the register's entry point to the elements if they lie together, and copies them otherwise.
+  static void fetch(const GroupInstruction& i, const T** from, T* const* to, GroupState<T>& state) {
+    const std::int64_t length = state.length;
+    Cursor& cursor = state.cursors[i.b];
+    const T* const x = cursor.source(from[i.a]);
+    T* const y = to[i.y];
+    const bool lies_together = cursor.step() == 1 && cursor.left() >= length && length % kGroup == 0;
+    if (i.y < state.code.registers) {
+      from[1 + i.y] = lies_together ? cursor.take(x, length) : y;
+      if (lies_together) return;
+    }
+    cursor.fetch(x, y, length);
+  }
+
   // Fills the tables of a piece, and refers its state to the entries that move from block to block.
   Tables<T> fill(std::byte* area, std::int64_t begin, GroupState<T>& state) const {
     static constexpr T kZeros[kGroup] = {};
-    const GroupCode& c = g.code_;
+    const GroupCode& c = g.running();
     const auto** from = reinterpret_cast<const T**>(area);
     auto** to = reinterpret_cast<T**>(area + g.layout_.to);
     const Tables<T> tables = {from, to};
     auto* free = reinterpret_cast<T*>(area + g.layout_.registers);
     *from++ = kZeros;
-    for (std::uint32_t r = 0; r < c.registers; ++r, free += block_of(c))
+    for (std::uint32_t r = 0; r < c.registers; ++r, free += g.layout_.stride)
       *from++ = free, *to++ = free;
     for (std::size_t s = 0; s < c.singles.size(); ++s, free += kGroup) {
       const Elements& e = c.singles[s];
@@ -225,12 +267,18 @@ std::int64_t multiple_of(const GroupCode& code) {
   return all;
 }
 
-Group::Group(GroupCode code) : code_(std::move(code)) {
+Group::Group(const Program& p, const Passes& passes, const Step& step, const IdVector<ValueId, bool>& kept)
+    : Group(make_group_code(p, passes, step, kept), p) {}
+Group::Group(GroupCode code, const Program& p)
+    : Group(code, makes_machine_code() ? with_machine_code(p, code) : std::optional<GroupCode>()) {}
+
+Group::Group(GroupCode code, std::optional<GroupCode> machine)
+    : code_(std::move(code)), machine_(std::move(machine)) {
   const std::int64_t n = code_.pass.n;
   const std::int64_t multiple = multiple_of(code_);
   piece_ = n < kElementwise.least ? n : pieces_of(kElementwise.piece_of(n), multiple) * multiple;
-  layout_ = code_.pass.dtype == DType::f32 ? Run<float>::layout_of(code_, piece_)
-                                           : Run<double>::layout_of(code_, piece_);
+  layout_ = code_.pass.dtype == DType::f32 ? Run<float>::layout_of(running(), piece_)
+                                           : Run<double>::layout_of(running(), piece_);
 }
 
 void Group::run(const Memory& memory, Writable scratch) const {

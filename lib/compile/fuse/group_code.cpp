@@ -200,7 +200,7 @@ class Coder {
     if (op != Arithmetic::none)
       emit(op, x, to);
     else
-      call(x, {to}, kernel).loop = loop_of(kernel);
+      call(x, {to}, kernel);
     become(y, to);
     if (!writes_bools) return;
     code_.bool_results.push_back(y);
@@ -329,11 +329,16 @@ class Coder {
     return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(k.f32)
                                           : reinterpret_cast<void (*)()>(k.f64);
   }
+  template <class Kernel> void (*tracer_of(const Kernel& k) const)() {
+    return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(k.traced_f32)
+                                          : reinterpret_cast<void (*)()>(k.traced_f64);
+  }
   // Emits a call of the loop of a map or vjp kernel.
   template <class Kernel> GroupCall& call(const Few<Source>& x, const Few<Register>& to, const Kernel& k) {
     GroupCall c{.operands = static_cast<std::uint8_t>(x.size()),
                 .first = static_cast<std::uint32_t>(named_.size()),
-                .loop = loop_of(k)};
+                .loop = loop_of(k),
+                .tracer = tracer_of(k)};
     for (std::size_t i = 0; i < x.size(); ++i)
       if (moves(x[i])) c.moves = static_cast<std::uint16_t>(c.moves | 1u << i);
     emit(Kind::call, x, to).at = static_cast<std::uint32_t>(code_.calls.size());

@@ -4,6 +4,7 @@
 #pragma once
 #include "compile/fuse/fusible.h"
 #include "compile/fuse/schedule.h"
+#include "compile/machine/machine_code.h"
 
 namespace tapedeck::compiled {
 
@@ -48,6 +49,7 @@ struct GroupInstruction {
     end,
     pause,       // ends a chain of handlers: not all compilers make their calls jumps
     call,        // runs the loop of calls[b]
+    machine,     // runs machine[b]
     copy,        // copies a to y; if b is 1, broadcasts the single element of a
     fetch,       // copies the elements of a that view b selects to y
     widen,       // converts a, bytes of bools, to numbers in y
@@ -82,8 +84,9 @@ struct GroupCall {
   std::uint8_t operands = 0;
   std::uint16_t moves = 0;   // bit i: operand i has one element per element of the block, not a single one
   kernels::Put put[kernels::kFusedInputs] = {};
-  std::uint32_t first = 0;    // index into GroupCode::entries: the operands, then the results
-  void (*loop)() = nullptr;   // a MapLoop or VjpLoop of the dtype of the group
+  std::uint32_t first = 0;      // index into GroupCode::entries: the operands, then the results
+  void (*loop)() = nullptr;     // a MapLoop or VjpLoop of the dtype of the group
+  void (*tracer)() = nullptr;   // the MapTracer or VjpTracer; null if it has none
 };
 
 /// Elements of a value in memory, from element `first` on.
@@ -122,6 +125,7 @@ struct GroupCode {
   Pass pass;
   std::vector<GroupInstruction> instructions;   // the last one is Kind::end
   std::vector<GroupCall> calls;
+  std::vector<std::shared_ptr<const MachineCode>> machine;
   std::vector<TableIndex> entries;   // the entries of the calls
   std::vector<kernels::StridedView> views;
   std::vector<Sum> sums;
