@@ -48,9 +48,8 @@ enum class LaneOp : std::uint8_t {
   int_equal,
   int_greater,
   // Choices. select: a where the mask c is set, else b. rarely: a, but b if the mask c is set in some lane; b
-  // is computed only then. large_angle: f(a) where |a| is above kLargestAngle or a is NaN, else b; imm is f,
-  // a
-  // double (*)(double).
+  // is computed only then. large_angle: f(a) where |a| is above kLargestAngle or a is NaN, else b, for the
+  // function imm, a double (*)(double).
   select,
   rarely,
   large_angle,

@@ -325,20 +325,17 @@ class Coder {
     }
   }
 
-  template <class Kernel> void (*loop_of(const Kernel& k) const)() {
-    return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(k.f32)
-                                          : reinterpret_cast<void (*)()>(k.f64);
-  }
-  template <class Kernel> void (*tracer_of(const Kernel& k) const)() {
-    return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(k.traced_f32)
-                                          : reinterpret_cast<void (*)()>(k.traced_f64);
+  // The one of the dtype of the group.
+  template <class F, class G> void (*of_dtype(F* f32, G* f64) const)() {
+    return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(f32)
+                                          : reinterpret_cast<void (*)()>(f64);
   }
   // Emits a call of the loop of a map or vjp kernel.
   template <class Kernel> GroupCall& call(const Few<Source>& x, const Few<Register>& to, const Kernel& k) {
     GroupCall c{.operands = static_cast<std::uint8_t>(x.size()),
                 .first = static_cast<std::uint32_t>(named_.size()),
-                .loop = loop_of(k),
-                .tracer = tracer_of(k)};
+                .loop = of_dtype(k.f32, k.f64),
+                .tracer = of_dtype(k.traced_f32, k.traced_f64)};
     for (std::size_t i = 0; i < x.size(); ++i)
       if (moves(x[i])) c.moves = static_cast<std::uint16_t>(c.moves | 1u << i);
     emit(Kind::call, x, to).at = static_cast<std::uint32_t>(code_.calls.size());

@@ -8,8 +8,9 @@
 #ifdef TAPEDECK_MACHINE_CODE
 #include <xbyak/xbyak.h>
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <optional>
+#include <utility>
 
 #include "compile/machine/lane.h"
 #include "compile/machine/registers.h"
@@ -77,7 +78,7 @@ class Emitter : Xbyak::CodeGenerator {
   struct Pointer {
     Reg64 table;
     std::uint32_t entry;
-    bool is(const Reg64& t, std::uint32_t e) const { return table == t && entry == e; }
+    bool operator==(const Pointer& o) const { return table == o.table && entry == o.entry; }
   };
   Pointer pointer_of(const CodeNode& n) const {
     if (n.op == LaneOp::store) return {rsi, places_.results[n.imm]};
@@ -93,7 +94,7 @@ class Emitter : Xbyak::CodeGenerator {
   }
   std::optional<Reg64> register_of(const Pointer& p) const {
     for (std::size_t i = 0; i < pointers_.size(); ++i)
-      if (pointers_[i].is(p.table, p.entry)) return Reg64(kPointerRegisters[i]);
+      if (pointers_[i] == p) return Reg64(kPointerRegisters[i]);
     return {};
   }
   /// Memory `bytes` after an address.
@@ -241,9 +242,8 @@ class Emitter : Xbyak::CodeGenerator {
     return other;
   }
   void load(const Ymm& to, LaneValue v, int u) {
-    if (!is_in(v, u, to)) with_operand(v, u, [&](const Operand& x) { vmovaps_or_ups(to, x); });
+    if (!is_in(v, u, to)) with_operand(v, u, [&](const Operand& x) { vmovups(to, x); });
   }
-  void vmovaps_or_ups(const Ymm& to, const Operand& x) { x.isMEM() ? vmovups(to, x) : vmovaps(to, x); }
   void copy(LaneValue from, LaneValue to, int u) {
     const Ymm y = result(to, u);
     load(y, from, u);
@@ -272,6 +272,12 @@ class Emitter : Xbyak::CodeGenerator {
   template <class F> void unary(LaneValue v, int u, LaneValue a, const F& f) {
     const Ymm y = result(v, u);
     with_operand(a, u, [&](const Operand& o) { f(y, o); });
+    store_result(v, u, y);
+  }
+  /// The same for an instruction whose operand may not be memory.
+  template <class F> void shift(LaneValue v, int u, const F& f) {
+    const Ymm y = result(v, u);
+    f(y, in_register(node(v).x[0], u, y));
     store_result(v, u, y);
   }
 
@@ -318,16 +324,10 @@ class Emitter : Xbyak::CodeGenerator {
         return commutative(v, u, a, b, [&](Y y, Y x, O o) { wide_ ? vpaddq(y, x, o) : vpaddd(y, x, o); });
       case LaneOp::int_sub:
         return binary(v, u, a, b, [&](Y y, Y x, O o) { wide_ ? vpsubq(y, x, o) : vpsubd(y, x, o); });
-      case LaneOp::shift_left: {
-        const Ymm y = result(v, u), x = in_register(a, u, y);
-        wide_ ? vpsllq(y, x, imm) : vpslld(y, x, imm);
-        return store_result(v, u, y);
-      }
-      case LaneOp::shift_right: {
-        const Ymm y = result(v, u), x = in_register(a, u, y);
-        wide_ ? vpsrlq(y, x, imm) : vpsrld(y, x, imm);
-        return store_result(v, u, y);
-      }
+      case LaneOp::shift_left:
+        return shift(v, u, [&](Y y, Y x) { wide_ ? vpsllq(y, x, imm) : vpslld(y, x, imm); });
+      case LaneOp::shift_right:
+        return shift(v, u, [&](Y y, Y x) { wide_ ? vpsrlq(y, x, imm) : vpsrld(y, x, imm); });
       case LaneOp::compare:
         return binary(v, u, a, b,
                       [&](Y y, Y x, O o) { wide_ ? vcmppd(y, x, o, imm) : vcmpps(y, x, o, imm); });
