@@ -51,6 +51,13 @@ std::vector<Words<T>> interpret(const Code& code, const std::vector<Words<T>>& s
   return all;
 }
 
+/// The sets of vectors that this processor has.
+std::vector<VectorSet> vector_sets() {
+  std::vector<VectorSet> all = {kAvx2};
+  if (kVectors == kAvx512) all.push_back(kAvx512);
+  return all;
+}
+
 /// Runs machine code on memory whose neighbourhood must stay as it is, as must its operands.
 template <class T> std::vector<Words<T>> run(const MachineCode& code, const std::vector<Words<T>>& streams,
                                              const Words<T>& singles, std::size_t results, std::size_t n) {
@@ -194,17 +201,20 @@ template <class T> void compare(const CodeBuilder& builder, const std::vector<Wo
   const std::size_t n = x[0].size();
   const Code code = builder.finish();
   const auto interpreted = interpret<T>(code, x, wanted.size());
-  const auto made = machine_code(code, places_of(x.size(), wanted.size()));
-  REQUIRE(made);
-  const auto computed = run<T>(*made, x, {}, wanted.size(), n);
-  std::size_t wrong[2] = {};
-  for (std::size_t r = 0; r < wanted.size(); ++r)
-    for (std::size_t i = 0; i < n; ++i) {
-      wrong[0] += !same<T>(interpreted[r][i], wanted[r][i]);
-      wrong[1] += !same<T>(computed[r][i], wanted[r][i]);
-    }
-  CHECK(wrong[0] == 0);
-  CHECK(wrong[1] == 0);
+  const auto count_wrong = [&](const std::vector<Words<T>>& y) {
+    std::size_t wrong = 0;
+    for (std::size_t r = 0; r < wanted.size(); ++r)
+      for (std::size_t i = 0; i < n; ++i)
+        wrong += !same<T>(y[r][i], wanted[r][i]);
+    return wrong;
+  };
+  CHECK(count_wrong(interpreted) == 0);
+  for (const VectorSet& set : vector_sets()) {
+    CAPTURE(set.bytes);
+    const auto made = machine_code(code, places_of(x.size(), wanted.size()), set);
+    REQUIRE(made);
+    CHECK(count_wrong(run<T>(*made, x, {}, wanted.size(), n)) == 0);
+  }
 }
 template <class T> T* as(Words<T>& w) { return reinterpret_cast<T*>(w.data()); }
 template <class T> const T* as(const Words<T>& w) { return reinterpret_cast<const T*>(w.data()); }
@@ -398,10 +408,10 @@ template <class T> class RandomCode {
 struct Compared {
   std::size_t unrolled[5] = {}, spilled = 0, rare = 0;
 };
-template <class T> void compare_random(std::uint64_t seed, Compared& all) {
+template <class T> void compare_random(std::uint64_t seed, const VectorSet& set, Compared& all) {
   const RandomCode<T> random(seed);
   const Code code = random.code();
-  const auto made = machine_code(code, places_of(random.streams.size(), random.results.size()));
+  const auto made = machine_code(code, places_of(random.streams.size(), random.results.size()), set);
   REQUIRE(made);
   const auto y = run<T>(*made, random.streams, random.singles, random.results.size(), random.size());
   std::size_t compared = 0, wrong = 0;
@@ -409,9 +419,9 @@ template <class T> void compare_random(std::uint64_t seed, Compared& all) {
     for (std::size_t i = 0; i < random.size(); ++i)
       if (!random.results[k].is_nan[i]) ++compared, wrong += y[k][i] != random.results[k].lanes[i];
   if (wrong > 0)
-    FAIL_CHECK("random code " << seed << ", lanes of " << sizeof(T) << " bytes: " << wrong << " of "
-                              << compared << " are wrong");
-  const RegisterPlan plan = plan_registers(code);
+    FAIL_CHECK("random code " << seed << ", lanes of " << sizeof(T) << " bytes, vectors of " << set.bytes
+                              << ": " << wrong << " of " << compared << " are wrong");
+  const RegisterPlan plan = plan_registers(code, set);
   all.unrolled[plan.unroll] += compared;
   if (plan.slots > 0) all.spilled += compared;
   if (std::any_of(code.nodes.begin(), code.nodes.end(), [](const CodeNode& n) { return n.region > 0; }))
@@ -470,13 +480,15 @@ TEST_CASE("functions of ops are traced as their loops compute", "[machine_code]"
 
 TEST_CASE("random code computes what its operations mean", "[machine_code]") {
   if (!makes_machine_code()) return;
-  Compared all;
-  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    compare_random<float>(seed, all);
-    compare_random<double>(seed + 1'000'000, all);
+  for (const VectorSet& set : vector_sets()) {
+    Compared all;
+    for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+      compare_random<float>(seed, set, all);
+      compare_random<double>(seed + 1'000'000, set, all);
+    }
+    CAPTURE(set.bytes, all.unrolled[1], all.unrolled[2], all.unrolled[4], all.spilled, all.rare);
+    CHECK(std::min({all.unrolled[1], all.unrolled[2], all.unrolled[4], all.spilled, all.rare}) > 20'000);
   }
-  CAPTURE(all.unrolled[1], all.unrolled[2], all.unrolled[4], all.spilled, all.rare);
-  CHECK(std::min({all.unrolled[1], all.unrolled[2], all.unrolled[4], all.spilled, all.rare}) > 20'000);
 }
 
 TEST_CASE("equal code is made once, as long as it is in use", "[machine_code]") {

@@ -53,6 +53,20 @@ struct Code {
   friend bool operator==(const Code&, const Code&) = default;
 };
 
+/// The vectors that machine code computes with.
+struct VectorSet {
+  int bytes, registers;   // of a vector; how many there are
+  friend bool operator==(const VectorSet&, const VectorSet&) = default;
+};
+inline constexpr VectorSet kAvx2{32, 16};     // with FMA
+inline constexpr VectorSet kAvx512{64, 32};   // F and DQ
+/// The one that the library is compiled for.
+#ifdef __AVX512DQ__
+inline constexpr VectorSet kVectors = kAvx512;
+#else
+inline constexpr VectorSet kVectors = kAvx2;
+#endif
+
 /// A hash of h and v.
 constexpr std::uint64_t mixed(std::uint64_t h, std::uint64_t v) {
   h = (h ^ v) * 0x9e3779b97f4a7c15u;

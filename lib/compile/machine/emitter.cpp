@@ -18,19 +18,21 @@
 namespace tapedeck::compiled {
 namespace {
 
-using Xbyak::Address, Xbyak::Operand, Xbyak::Reg64, Xbyak::Ymm;
+using Xbyak::Address, Xbyak::Opmask, Xbyak::Operand, Xbyak::Reg64, Xbyak::Ymm, Xbyak::Zmm;
+using Vector = Xbyak::Xmm;   // a Ymm or a Zmm
 
-constexpr int kVectorBytes = 32, kGroupBytes = 64;   // of a vector; of which all lengths are multiples
+constexpr int kGroupBytes = 64;   // of which all lengths are multiples
 
-template <class T> void large_angles(const T* x, const T* y, T* result, double (*f)(double)) {
+template <class T, std::size_t lanes>
+void large_angles(const T* x, const T* y, T* result, double (*f)(double)) {
   using U = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  for (std::size_t lane = 0; lane < kVectorBytes / sizeof(T); ++lane)
+  for (std::size_t lane = 0; lane < lanes; ++lane)
     result[lane] =
         std::bit_cast<T>(lane_result<T>(LaneOp::large_angle, reinterpret_cast<std::uintptr_t>(f),
                                         std::bit_cast<U>(x[lane]), std::bit_cast<U>(y[lane]), U(0)));
 }
 
-// No instruction of AVX2 takes more.
+// No instruction takes more.
 constexpr std::size_t kLongestInstruction = 15;
 std::size_t most_bytes(const Code& code) {
   // A node takes up to twelve instructions, or a call up to 64, for each of up to 4 + 2 vectors; or it is a
@@ -38,17 +40,20 @@ std::size_t most_bytes(const Code& code) {
   const auto calls = static_cast<std::size_t>(std::count_if(
       code.nodes.begin(), code.nodes.end(), [](const CodeNode& n) { return n.op == LaneOp::large_angle; }));
   return 4096 + (code.nodes.size() * 12 + calls * 64) * 6 * kLongestInstruction +
-         code.nodes.size() * kVectorBytes;
+         code.nodes.size() * kGroupBytes;
 }
 
 class Emitter : Xbyak::CodeGenerator {
  public:
-  Emitter(const Code& code, const CodePlaces& places, std::byte* memory, std::size_t size)
+  Emitter(const Code& code, const CodePlaces& places, const VectorSet& set, std::byte* memory,
+          std::size_t size)
       : CodeGenerator(size, memory),
         code_(code),
         places_(places),
-        plan_(plan_registers(code)),
+        set_(set),
+        plan_(plan_registers(code, set)),
         wide_(code.lane_bytes == 8),
+        has_masks_(set.bytes == 64),
         constant_(code.nodes.size(), 0) {
     write_constants();
     choose_pointers();
@@ -67,8 +72,8 @@ class Emitter : Xbyak::CodeGenerator {
     for (LaneValue v = 0; v < code_.nodes.size(); ++v) {
       if (node(v).op != LaneOp::constant) continue;
       constant_[v] = at;
-      at += kVectorBytes;
-      for (int lane = 0; lane < kVectorBytes; lane += code_.lane_bytes)
+      at += set_.bytes;
+      for (int lane = 0; lane < set_.bytes; lane += code_.lane_bytes)
         wide_ ? dq(node(v).imm) : dd(static_cast<std::uint32_t>(node(v).imm));
     }
     align(kGroupBytes);
@@ -118,17 +123,17 @@ class Emitter : Xbyak::CodeGenerator {
       push(r);
     if (const int frame = frame_bytes()) {
       sub(rsp, static_cast<std::uint32_t>(frame));
-      and_(rsp, static_cast<std::uint32_t>(-kVectorBytes));
+      and_(rsp, static_cast<std::uint32_t>(-set_.bytes));
     }
     for (std::size_t i = 0; i < pointers_.size(); ++i)
       mov(Reg64(kPointerRegisters[i]), entry_of(pointers_[i]));
     for (LaneValue v = 0; v < code_.nodes.size(); ++v)
-      if (plan_.pinned[v] >= 0) vmovups(Ymm(plan_.pinned[v]), memory(v, 0));
+      if (plan_.pinned[v] >= 0) vmovups(vector(plan_.pinned[v]), memory(v, 0));
     xor_(ecx, ecx);
 
     Xbyak::Label loop, rest, done;
-    const int step = plan_.unroll * kVectorBytes;
-    if (step > kGroupBytes) {   // 64 bytes may be left, which are two vectors
+    const int step = plan_.unroll * set_.bytes;
+    if (step > kGroupBytes) {   // less may be left
       lea(rax, after(rcx, step));
       cmp(rax, rdx);
       ja(rest, T_NEAR);
@@ -144,7 +149,9 @@ class Emitter : Xbyak::CodeGenerator {
       L(rest);
       cmp(rcx, rdx);
       jae(done, T_NEAR);
-      write_body(kGroupBytes / kVectorBytes);
+      write_body(kGroupBytes / set_.bytes);
+      add(rcx, static_cast<std::uint32_t>(kGroupBytes));
+      jmp(rest, T_NEAR);
     } else {
       cmp(rcx, rdx);
       jb(loop, T_NEAR);
@@ -160,13 +167,13 @@ class Emitter : Xbyak::CodeGenerator {
   }
 
   // The stack: values, then what a call saves, which is all vector registers, its result, and pointers.
-  int saved_registers() const { return plan_.slots * plan_.unroll * kVectorBytes; }
-  int result_of_call() const { return saved_registers() + 16 * kVectorBytes; }
-  int saved_pointers() const { return result_of_call() + kVectorBytes; }
+  int saved_registers() const { return plan_.slots * plan_.unroll * set_.bytes; }
+  int result_of_call() const { return saved_registers() + set_.registers * set_.bytes; }
+  int saved_pointers() const { return result_of_call() + set_.bytes; }
   int frame_bytes() const {
     const bool calls = std::any_of(code_.nodes.begin(), code_.nodes.end(),
                                    [](const CodeNode& n) { return n.op == LaneOp::large_angle; });
-    return calls ? saved_pointers() + 3 * kVectorBytes : saved_registers();
+    return calls ? saved_pointers() + 9 * 8 : saved_registers();
   }
 
   // Rare code stands after the function, once for each vector that may need it.
@@ -185,8 +192,13 @@ class Emitter : Xbyak::CodeGenerator {
   void choose_rarely(LaneValue v, int u) {
     const CodeNode& n = node(v);
     RareCode& rare = *rare_.emplace_back(std::make_unique<RareCode>(RareCode{v, u, {}, {}}));
-    const Ymm mask = in_register(n.x[2], u, kSpare);
-    vptest(mask, mask);
+    const Vector mask = in_register(n.x[2], u, kSpare);
+    if (has_masks_) {
+      vptestmd(kMask, mask, mask);
+      kortestw(kMask, kMask);
+    } else {
+      vptest(mask, mask);
+    }
     jnz(rare.begin, T_NEAR);
     copy(n.x[0], v, u);
     L(rare.back);
@@ -204,11 +216,12 @@ class Emitter : Xbyak::CodeGenerator {
 
   // Where values are.
 
+  Vector vector(int number) const { return has_masks_ ? Vector(Zmm(number)) : Vector(Ymm(number)); }
   bool has_register(LaneValue v) const { return plan_.first_register[v] >= 0 || plan_.pinned[v] >= 0; }
-  Ymm register_of(LaneValue v, int u) const {
-    return Ymm(plan_.pinned[v] >= 0 ? plan_.pinned[v] : plan_.first_register[v] + u);
+  Vector register_of(LaneValue v, int u) const {
+    return vector(plan_.pinned[v] >= 0 ? plan_.pinned[v] : plan_.first_register[v] + u);
   }
-  bool is_in(LaneValue v, int u, const Ymm& r) const {
+  bool is_in(LaneValue v, int u, const Vector& r) const {
     return has_register(v) && register_of(v, u).getIdx() == r.getIdx();
   }
   /// The memory of a value without a register. Loads rax if need be, so it is used at once.
@@ -220,15 +233,15 @@ class Emitter : Xbyak::CodeGenerator {
       case LaneOp::single:
         return after(base(n), static_cast<int>(n.imm) * kGroupBytes);
       case LaneOp::stream:
-        return after(base(n) + rcx, u * kVectorBytes);
+        return after(base(n) + rcx, u * set_.bytes);
       default:
-        return after(rsp, (plan_.slot[v] * plan_.unroll + u) * kVectorBytes);
+        return after(rsp, (plan_.slot[v] * plan_.unroll + u) * set_.bytes);
     }
   }
   /// Calls f with the value as an operand: its register, or its memory.
   template <class F> void with_operand(LaneValue v, int u, const F& f) {
     if (has_register(v)) {
-      const Ymm r = register_of(v, u);
+      const Vector r = register_of(v, u);
       f(static_cast<const Operand&>(r));
     } else {
       const Address a = memory(v, u);
@@ -236,22 +249,22 @@ class Emitter : Xbyak::CodeGenerator {
     }
   }
   /// The register of the value; if it has none, `other`, into which it is loaded.
-  Ymm in_register(LaneValue v, int u, const Ymm& other) {
+  Vector in_register(LaneValue v, int u, const Vector& other) {
     if (has_register(v)) return register_of(v, u);
     vmovups(other, memory(v, u));
     return other;
   }
-  void load(const Ymm& to, LaneValue v, int u) {
+  void load(const Vector& to, LaneValue v, int u) {
     if (!is_in(v, u, to)) with_operand(v, u, [&](const Operand& x) { vmovups(to, x); });
   }
   void copy(LaneValue from, LaneValue to, int u) {
-    const Ymm y = result(to, u);
+    const Vector y = result(to, u);
     load(y, from, u);
     store_result(to, u, y);
   }
   /// Where the result is computed: its register, or one from which it is stored on the stack.
-  Ymm result(LaneValue v, int u) const { return has_register(v) ? register_of(v, u) : kResult; }
-  void store_result(LaneValue v, int u, const Ymm& y) {
+  Vector result(LaneValue v, int u) const { return has_register(v) ? register_of(v, u) : kResult; }
+  void store_result(LaneValue v, int u, const Vector& y) {
     if (!has_register(v)) vmovaps(memory(v, u), y);
   }
 
@@ -259,8 +272,8 @@ class Emitter : Xbyak::CodeGenerator {
 
   /// y = f(a, b) for an instruction whose second operand may be memory.
   template <class F> void binary(LaneValue v, int u, LaneValue a, LaneValue b, const F& f) {
-    const Ymm y = result(v, u);
-    const Ymm x = in_register(a, u, is_in(b, u, y) ? kSpare : y);
+    const Vector y = result(v, u);
+    const Vector x = in_register(a, u, is_in(b, u, y) ? kSpare : y);
     with_operand(b, u, [&](const Operand& o) { f(y, x, o); });
     store_result(v, u, y);
   }
@@ -270,14 +283,23 @@ class Emitter : Xbyak::CodeGenerator {
     binary(v, u, a, b, f);
   }
   template <class F> void unary(LaneValue v, int u, LaneValue a, const F& f) {
-    const Ymm y = result(v, u);
+    const Vector y = result(v, u);
     with_operand(a, u, [&](const Operand& o) { f(y, o); });
     store_result(v, u, y);
   }
   /// The same for an instruction whose operand may not be memory.
   template <class F> void shift(LaneValue v, int u, const F& f) {
-    const Ymm y = result(v, u);
+    const Vector y = result(v, u);
     f(y, in_register(node(v).x[0], u, y));
+    store_result(v, u, y);
+  }
+
+  /// y = the mask f(a, b). AVX-512 has it in a register of bits first.
+  template <class F> void test(LaneValue v, int u, LaneValue a, LaneValue b, const F& f) {
+    if (!has_masks_) return binary(v, u, a, b, f);
+    const Vector x = in_register(a, u, kSpare), y = result(v, u);
+    with_operand(b, u, [&](const Operand& o) { f(kMask, x, o); });
+    wide_ ? vpmovm2q(y, kMask) : vpmovm2d(y, kMask);
     store_result(v, u, y);
   }
 
@@ -285,15 +307,15 @@ class Emitter : Xbyak::CodeGenerator {
     const CodeNode& n = node(v);
     const LaneValue a = n.x[0], b = n.x[1];
     const auto imm = static_cast<std::uint8_t>(n.imm);
-    using Y = const Ymm&;
+    using Y = const Vector&;
     using O = const Operand&;
     switch (n.op) {
       case LaneOp::stream:
-        if (has_register(v)) vmovups(register_of(v, u), after(base(n) + rcx, u * kVectorBytes));
+        if (has_register(v)) vmovups(register_of(v, u), after(base(n) + rcx, u * set_.bytes));
         return;
       case LaneOp::store: {
-        const Ymm x = in_register(a, u, kResult);
-        vmovups(after(base(n) + rcx, u * kVectorBytes), x);
+        const Vector x = in_register(a, u, kResult);
+        vmovups(after(base(n) + rcx, u * set_.bytes), x);
         return;
       }
       case LaneOp::add:
@@ -312,8 +334,8 @@ class Emitter : Xbyak::CodeGenerator {
         return multiply_add(v, u);
       case LaneOp::sqrt:
         return unary(v, u, a, [&](Y y, O o) { wide_ ? vsqrtpd(y, o) : vsqrtps(y, o); });
-      case LaneOp::round:   // + 8: without exceptions
-        return unary(v, u, a, [&](Y y, O o) { wide_ ? vroundpd(y, o, imm | 8) : vroundps(y, o, imm | 8); });
+      case LaneOp::round:
+        return unary(v, u, a, [&](Y y, O o) { round(y, o, imm | 8); });   // 8: without exceptions
       case LaneOp::bit_and:
         return commutative(v, u, a, b, [&](Y y, Y x, O o) { vandps(y, x, o); });
       case LaneOp::bit_or:
@@ -329,14 +351,16 @@ class Emitter : Xbyak::CodeGenerator {
       case LaneOp::shift_right:
         return shift(v, u, [&](Y y, Y x) { wide_ ? vpsrlq(y, x, imm) : vpsrld(y, x, imm); });
       case LaneOp::compare:
-        return binary(v, u, a, b,
-                      [&](Y y, Y x, O o) { wide_ ? vcmppd(y, x, o, imm) : vcmpps(y, x, o, imm); });
+        return test(v, u, a, b,
+                    [&](const auto& y, Y x, O o) { wide_ ? vcmppd(y, x, o, imm) : vcmpps(y, x, o, imm); });
       case LaneOp::int_equal:
-        return commutative(v, u, a, b, [&](Y y, Y x, O o) { wide_ ? vpcmpeqq(y, x, o) : vpcmpeqd(y, x, o); });
+        return test(v, u, a, b,
+                    [&](const auto& y, Y x, O o) { wide_ ? vpcmpeqq(y, x, o) : vpcmpeqd(y, x, o); });
       case LaneOp::int_greater:
-        return binary(v, u, a, b, [&](Y y, Y x, O o) { wide_ ? vpcmpgtq(y, x, o) : vpcmpgtd(y, x, o); });
+        return test(v, u, a, b,
+                    [&](const auto& y, Y x, O o) { wide_ ? vpcmpgtq(y, x, o) : vpcmpgtd(y, x, o); });
       case LaneOp::select:
-        return select(v, u);
+        return has_masks_ ? select_bits(v, u) : select(v, u);
       case LaneOp::large_angle:
         return call(v, u);
       case LaneOp::constant:
@@ -346,13 +370,39 @@ class Emitter : Xbyak::CodeGenerator {
     }
   }
 
+  void round(const Vector& y, const Operand& x, std::uint8_t how) {
+    if (has_masks_)
+      wide_ ? vrndscalepd(y, x, how) : vrndscaleps(y, x, how);
+    else
+      wide_ ? vroundpd(y, x, how) : vroundps(y, x, how);
+  }
+
   void select(LaneValue v, int u) {
     const auto [yes, no, mask] = node(v).x;
-    const Ymm y = result(v, u);
-    const Ymm other = in_register(no, u, is_in(yes, u, y) || is_in(mask, u, y) ? kResult : y),
+    const Vector y = result(v, u);
+    const Vector other = in_register(no, u, is_in(yes, u, y) || is_in(mask, u, y) ? kResult : y),
               m = in_register(mask, u, kSpare);
     with_operand(yes, u,
                  [&](const Operand& o) { wide_ ? vblendvpd(y, other, o, m) : vblendvps(y, other, o, m); });
+    store_result(v, u, y);
+  }
+
+  // vpternlog computes any function of three bits, given by a table, and overwrites the first of them.
+  void select_bits(LaneValue v, int u) {
+    const auto [yes, no, mask] = node(v).x;
+    const Vector y = result(v, u);
+    const auto choose = [&](LaneValue second, LaneValue third, std::uint8_t table) {
+      const Vector x = in_register(second, u, kSpare);
+      with_operand(third, u, [&](const Operand& o) { vpternlogd(y, x, o, table); });
+    };
+    if (is_in(yes, u, y)) {
+      choose(mask, no, 0b11100010);
+    } else if (is_in(no, u, y)) {
+      choose(mask, yes, 0b10111000);
+    } else {
+      load(y, mask, u);
+      choose(yes, no, 0b11001010);
+    }
     store_result(v, u, y);
   }
 
@@ -360,20 +410,20 @@ class Emitter : Xbyak::CodeGenerator {
   void multiply_add(LaneValue v, int u) {
     LaneValue a = node(v).x[0], b = node(v).x[1];
     const LaneValue c = node(v).x[2];
-    const Ymm y = result(v, u);
+    const Vector y = result(v, u);
     if (is_in(b, u, y)) std::swap(a, b);
     if (is_in(a, u, y) && !is_in(c, u, y)) {
       if (!has_register(b) && has_register(c)) {   // y = y·b + c
-        const Ymm z = register_of(c, u);
+        const Vector z = register_of(c, u);
         with_operand(b, u, [&](const Operand& o) { wide_ ? vfmadd132pd(y, z, o) : vfmadd132ps(y, z, o); });
       } else {
-        const Ymm x = in_register(b, u, kSpare);
+        const Vector x = in_register(b, u, kSpare);
         with_operand(c, u, [&](const Operand& o) { wide_ ? vfmadd213pd(y, x, o) : vfmadd213ps(y, x, o); });
       }
     } else {
       load(y, c, u);
       if (!has_register(a) && has_register(b)) std::swap(a, b);
-      const Ymm x = in_register(a, u, kSpare);
+      const Vector x = in_register(a, u, kSpare);
       with_operand(b, u, [&](const Operand& o) { wide_ ? vfmadd231pd(y, x, o) : vfmadd231ps(y, x, o); });
     }
     store_result(v, u, y);
@@ -383,8 +433,8 @@ class Emitter : Xbyak::CodeGenerator {
   void call(LaneValue v, int u) {
     const CodeNode& n = node(v);
     const Reg64 saved[] = {rdi, rsi, rdx, rcx, r8, r9, r10, r11};
-    for (int i = 0; i < 16; ++i)
-      vmovups(after(rsp, saved_registers() + i * kVectorBytes), Ymm(i));
+    for (int i = 0; i < set_.registers; ++i)
+      vmovups(after(rsp, saved_registers() + i * set_.bytes), vector(i));
     for (int i = 0; i < 8; ++i)
       mov(after(rsp, saved_pointers() + 8 * i), saved[i]);
     const int first_argument = saved_pointers() + 8 * 8;
@@ -395,22 +445,25 @@ class Emitter : Xbyak::CodeGenerator {
     mov(rdi, after(rsp, first_argument));
     lea(rdx, after(rsp, result_of_call()));
     mov(rcx, n.imm);
-    mov(rax, wide_ ? reinterpret_cast<std::uintptr_t>(large_angles<double>)
-                   : reinterpret_cast<std::uintptr_t>(large_angles<float>));
+    mov(rax, has_masks_ ? address_of_large_angles<64>() : address_of_large_angles<32>());
     vzeroupper();
     CodeGenerator::call(rax);
     for (int i = 0; i < 8; ++i)
       mov(saved[i], after(rsp, saved_pointers() + 8 * i));
-    for (int i = 0; i < 16; ++i)
-      vmovups(Ymm(i), after(rsp, saved_registers() + i * kVectorBytes));
-    const Ymm y = result(v, u);
+    for (int i = 0; i < set_.registers; ++i)
+      vmovups(vector(i), after(rsp, saved_registers() + i * set_.bytes));
+    const Vector y = result(v, u);
     vmovups(y, after(rsp, result_of_call()));
     store_result(v, u, y);
+  }
+  template <std::size_t bytes> std::uintptr_t address_of_large_angles() const {
+    return wide_ ? reinterpret_cast<std::uintptr_t>(large_angles<double, bytes / 8>)
+                 : reinterpret_cast<std::uintptr_t>(large_angles<float, bytes / 4>);
   }
   // Sets rax to the address of a value, whose register has just been saved.
   void load_address(LaneValue v, int u) {
     if (has_register(v))
-      lea(rax, after(rsp, saved_registers() + register_of(v, u).getIdx() * kVectorBytes));
+      lea(rax, after(rsp, saved_registers() + register_of(v, u).getIdx() * set_.bytes));
     else
       lea(rax, memory(v, u));
   }
@@ -418,13 +471,16 @@ class Emitter : Xbyak::CodeGenerator {
   static constexpr int kPointerRegisters[] = {Operand::R8,  Operand::R9,  Operand::R10,
                                               Operand::R11, Operand::RBX, Operand::R12,
                                               Operand::R13, Operand::R14, Operand::R15};
-  /// Registers of no value: for a result that is kept on the stack, and for one operand from memory.
-  const Ymm kResult{kVectorRegisters}, kSpare{kVectorRegisters + 1};
 
   const Code& code_;
   const CodePlaces& places_;
+  const VectorSet set_;
   const RegisterPlan plan_;
-  const bool wide_;
+  const bool wide_, has_masks_;   // lanes of 8 bytes; AVX-512
+  /// Registers of no value: for a result that is kept on the stack, for one operand from memory, and for a
+  /// mask of bits.
+  const Vector kResult = vector(set_.registers - 2), kSpare = vector(set_.registers - 1);
+  const Opmask kMask{1};
   std::vector<int> constant_;   // by value: where the constant is, in bytes
   Xbyak::Label constants_;
   std::vector<Pointer> pointers_;   // in registers
@@ -434,13 +490,13 @@ class Emitter : Xbyak::CodeGenerator {
 
 }   // namespace
 
-EmittedCode emit(const Code& code, const CodePlaces& places) {
+EmittedCode emit(const Code& code, const CodePlaces& places, const VectorSet& set) {
   const std::size_t size = most_bytes(code);
   EmittedCode emitted{std::make_unique_for_overwrite<std::byte[]>(size + kGroupBytes), {}, 0};
   // As executable memory, since Xbyak aligns addresses.
   std::byte* const first =
       emitted.memory.get() + (-reinterpret_cast<std::uintptr_t>(emitted.memory.get()) & (kGroupBytes - 1));
-  const Emitter emitter(code, places, first, size);
+  const Emitter emitter(code, places, set, first, size);
   emitted.bytes = {first, emitter.bytes()};
   emitted.entry = emitter.entry();
   return emitted;

@@ -1,4 +1,4 @@
-// Encodes Code as instructions of x86-64 with AVX2 and FMA.
+// Encodes Code as instructions of x86-64.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -15,6 +15,6 @@ struct EmittedCode {
   std::span<const std::byte> bytes;
   std::size_t entry;
 };
-EmittedCode emit(const Code& code, const CodePlaces& places);
+EmittedCode emit(const Code& code, const CodePlaces& places, const VectorSet& set);
 
 }   // namespace tapedeck::compiled

@@ -35,8 +35,8 @@ bool makes_machine_code() {
 #ifdef TAPEDECK_MACHINE_CODE
 namespace {
 
-std::size_t hash_of(const Code& code, const CodePlaces& places) {
-  std::uint64_t h = mixed(static_cast<std::uint64_t>(code.lane_bytes), places.first_single);
+std::size_t hash_of(const Code& code, const CodePlaces& places, const VectorSet& set) {
+  std::uint64_t h = mixed(static_cast<std::uint64_t>(code.lane_bytes + 16 * set.bytes), places.first_single);
   for (const CodeNode& n : code.nodes)
     h = mixed(h, hash_of(n));
   for (const auto* list : {&places.streams, &places.results})
@@ -56,20 +56,20 @@ AllCode& all_code() {
 /// Machine code that can be found as long as it is in use.
 class KnownCode : public MachineCode, public std::enable_shared_from_this<KnownCode> {
  public:
-  KnownCode(MachineCode made, Code code, CodePlaces places)
-      : MachineCode(std::move(made)), code_(std::move(code)), places_(std::move(places)) {}
+  KnownCode(MachineCode made, Code code, CodePlaces places, const VectorSet& set)
+      : MachineCode(std::move(made)), code_(std::move(code)), places_(std::move(places)), set_(set) {}
   ~KnownCode() {
     const std::lock_guard lock(code_lock);
     if (at_ != all_code().end()) all_code().erase(at_);
   }
   KnownCode(const KnownCode&) = delete;
 
-  static std::shared_ptr<const MachineCode> find(std::size_t hash, const Code& code,
-                                                 const CodePlaces& places) {
+  static std::shared_ptr<const MachineCode> find(std::size_t hash, const Code& code, const CodePlaces& places,
+                                                 const VectorSet& set) {
     const std::lock_guard lock(code_lock);
     const auto [from, to] = all_code().equal_range(hash);
     for (auto at = from; at != to; ++at)
-      if (at->second->code_ == code && at->second->places_ == places)
+      if (at->second->code_ == code && at->second->places_ == places && at->second->set_ == set)
         if (auto known = at->second->weak_from_this().lock()) return known;   // else it is being destroyed
     return nullptr;
   }
@@ -81,15 +81,17 @@ class KnownCode : public MachineCode, public std::enable_shared_from_this<KnownC
  private:
   Code code_;
   CodePlaces places_;
+  VectorSet set_;
   AllCode::iterator at_ = all_code().end();
 };
 
 }   // namespace
 
-std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlaces& places) {
-  const std::size_t hash = hash_of(code, places);
-  if (auto known = KnownCode::find(hash, code, places)) return known;
-  const EmittedCode emitted = emit(code, places);
+std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlaces& places,
+                                                const VectorSet& set) {
+  const std::size_t hash = hash_of(code, places, set);
+  if (auto known = KnownCode::find(hash, code, places, set)) return known;
+  const EmittedCode emitted = emit(code, places, set);
   const std::shared_ptr<const std::byte> memory = executable_copy(emitted.bytes);
   if (!memory) {
     const int reason = errno;
@@ -102,12 +104,14 @@ std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlac
   }
   std::byte* const entry = const_cast<std::byte*>(memory.get() + emitted.entry);   // which nobody writes
   const auto made = std::make_shared<KnownCode>(
-      MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory}, code, places);
+      MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory}, code, places, set);
   made->be_found(hash);
   return made;
 }
 #else
-std::shared_ptr<const MachineCode> machine_code(const Code&, const CodePlaces&) { return nullptr; }
+std::shared_ptr<const MachineCode> machine_code(const Code&, const CodePlaces&, const VectorSet&) {
+  return nullptr;
+}
 #endif
 
 }   // namespace tapedeck::compiled

@@ -1,4 +1,4 @@
-// MachineCode: Code as a function of the processor, for x86-64 with AVX2 and FMA.
+// MachineCode: Code as a function of the processor, for x86-64 with AVX2 and FMA, or AVX-512.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,6 +29,8 @@ struct MachineCode {
 bool makes_machine_code();
 /// Makes machine code, or finds that of equal code. Null if the system gives no memory for it, which it warns
 /// of once. `code` comes from CodeBuilder::finish. Precondition: makes_machine_code().
-std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlaces& places);
+/// The processor must have the vectors of `set`.
+std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlaces& places,
+                                                const VectorSet& set = kVectors);
 
 }   // namespace tapedeck::compiled

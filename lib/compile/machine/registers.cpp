@@ -10,18 +10,19 @@ namespace {
 
 class RegisterPlanner {
  public:
-  explicit RegisterPlanner(const Code& code)
+  RegisterPlanner(const Code& code, const VectorSet& set)
       : code_(code),
+        registers_(set.registers - 2),
         uses_(code.nodes.size(), 0),
         begin_(code.nodes.size(), -1),
         last_(code.nodes.size(), -1) {
     arrange();
     const int pressure = assign(1, static_cast<int>(code.nodes.size()));
-    // Several vectors at a time hide the latency of instructions. Four need three registers each; two are
-    // worth some values on the stack, as measured with AVX2.
-    constexpr int most_of_four = kVectorRegisters / 4, most_of_two = 10;   // values that are live at a time
+    // Several vectors at a time hide the latency of instructions. Two are worth some values on the stack, as
+    // measured with AVX2.
+    const int most_of_four = registers_ / 4, most_of_two = registers_ / 2 + 3;   // live at a time
     plan_.unroll = pressure <= most_of_four ? 4 : pressure <= most_of_two ? 2 : 1;
-    assign(plan_.unroll, kVectorRegisters / plan_.unroll);
+    assign(plan_.unroll, registers_ / plan_.unroll);
     assign_slots();
     pin_constants();
   }
@@ -94,7 +95,7 @@ class RegisterPlanner {
       if (free.empty() && !spill(v, free, unroll)) continue;
       // Results of these operations are best where an operand was.
       auto at = std::prev(free.end());
-      if (n.op == LaneOp::fma || n.op == LaneOp::rarely)
+      if (n.op == LaneOp::fma || n.op == LaneOp::select || n.op == LaneOp::rarely)
         if (const auto same = std::find(free.begin(), free.end(), ended); same != free.end()) at = same;
       plan_.first_register[v] = *at * unroll;
       groups_ = std::max(groups_, *at + 1);
@@ -147,10 +148,11 @@ class RegisterPlanner {
     std::stable_sort(all.begin(), all.end(), [&](LaneValue a, LaneValue b) { return uses_[a] > uses_[b]; });
     int next = groups_ * plan_.unroll;
     for (const LaneValue v : all)
-      if (next < kVectorRegisters) plan_.pinned[v] = next++;
+      if (next < registers_) plan_.pinned[v] = next++;
   }
 
   const Code& code_;
+  const int registers_;   // for values; the emitter needs the other two
   RegisterPlan plan_;
   std::vector<int> uses_, begin_, last_;   // by value: how often it is read; positions in the order
   std::vector<LaneValue> active_;          // the values in registers
@@ -159,6 +161,8 @@ class RegisterPlanner {
 
 }   // namespace
 
-RegisterPlan plan_registers(const Code& code) { return RegisterPlanner(code).plan(); }
+RegisterPlan plan_registers(const Code& code, const VectorSet& set) {
+  return RegisterPlanner(code, set).plan();
+}
 
 }   // namespace tapedeck::compiled

@@ -6,8 +6,6 @@
 
 namespace tapedeck::compiled {
 
-inline constexpr int kVectorRegisters = 14;   // for values; the emitter needs the other two of AVX2
-
 struct RegisterPlan {
   /// The values to compute or to load, and the stores. What is computed rarely comes right before the node
   /// that chooses it.
@@ -21,6 +19,6 @@ struct RegisterPlan {
   int slots = 0;
 };
 
-RegisterPlan plan_registers(const Code& code);
+RegisterPlan plan_registers(const Code& code, const VectorSet& set = kVectors);
 
 }   // namespace tapedeck::compiled
