@@ -135,24 +135,6 @@ TEST_CASE("a long chain takes few registers", "[program]") {
   CHECK(Group(b.program, *b.passes, steps[StepId(0)], kept).scratch_bytes() < 8192);
 }
 
-TEST_CASE("gradients of the op's products are products", "[program]") {
-  std::mt19937 random(1);
-  ProgramBuilder b;
-  const Access x = b.argument(numbers(DType::f32, {100}, random, false)),
-               c = b.argument(numbers(DType::f32, {}, random, false));
-  b.vjp(product_vjp, {x, c}, x, x, 3, {x});
-  const IdVector<ValueId, bool> kept(b.values.size(), true);
-  const Steps steps = b.steps();
-  const GroupCode code = make_group_code(b.program, *b.passes, steps[StepId(0)], kept);
-  std::vector<std::uint16_t> codes;
-  for (const GroupInstruction& i : code.instructions)
-    codes.push_back(i.code);
-  using Kind = GroupInstruction::Kind;
-  CHECK(codes == std::vector{code_of(Then::add, Form::moving, Form::single, Form::moving),
-                             code_of(Arithmetic::mul, Form::moving, Form::moving), code_of(Kind::held_sum),
-                             code_of(Kind::end)});
-}
-
 TEST_CASE("elements that are selected several times are fetched once", "[program]") {
   std::mt19937 random(1);
   ProgramBuilder b;

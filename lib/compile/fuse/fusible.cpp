@@ -115,13 +115,6 @@ Passes::Passes(const Program& p) : p_(p), uniform_(p.values().size(), false), of
     of_[n] = pass_of(p[n]);
 }
 
-bool Passes::is_one(const Access& a) const {
-  if (!uniform_[a.of]) return false;
-  const Tensor& x = p_[a.of].constant;
-  if (a.spec.dtype == DType::f32) return *elements<float>(x) == 1;
-  return a.spec.dtype == DType::f64 && *elements<double>(x) == 1;
-}
-
 // For logic on bools: the dtype of a group in which one of the operands is computed.
 DType Passes::dtype_of_bools(const Node& node) const {
   DType dtype = DType::boolean;

@@ -34,10 +34,8 @@ class Passes {
 
   /// The pass of a node, or none if it cannot be part of a group.
   const std::optional<Pass>& operator[](NodeId n) const { return of_[n]; }
-  /// is_uniform: whether v is a constant whose elements all have the same bits. is_one: whether these are
-  /// ones.
+  /// Whether v is a constant whose elements all have the same bits.
   bool is_uniform(ValueId v) const { return uniform_[v]; }
-  bool is_one(const Access& a) const;
 
   Reading reading_of(const Pass& pass, const Access& a) const;
   /// Whether a node of this pass computes v element by element, so that other nodes of the group can read v

@@ -2,18 +2,21 @@
 #include "compile/fuse/group.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
-#include "compile/fuse/handlers.h"
 #include "compile/fuse/lower.h"
+#include "compile/fuse/partial_sum.h"
 #include "core/parallel.h"
+#include "tapedeck/threads.h"
 
 namespace tapedeck::compiled {
 namespace {
 
-using kernels::kElementwise, kernels::kWidth, kernels::MapLoop, kernels::Stream, kernels::VjpLoop,
+using kernels::kElementwise, kernels::MapLoop, kernels::Stream, kernels::VjpLoop,
     kernels::VjpRow;
 using Kind = GroupInstruction::Kind;
 
@@ -22,9 +25,66 @@ constexpr std::int64_t kLine = 64;
 constexpr std::int64_t lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 constexpr std::int64_t pieces_of(std::int64_t n, std::int64_t piece) { return (n + piece - 1) / piece; }
 
-std::int64_t floor_to_power_of_two(std::int64_t n) {
-  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
-}
+/// The areas of scratch memory, of which a thread takes one for each piece that it runs.
+class Areas {
+ public:
+  static constexpr std::int64_t kMost = 64;
+  /// As many as threads may want at a time. If there are more threads, some wait.
+  static std::int64_t count_for(std::int64_t pieces) {
+    if (pieces == 1) return 1;
+    const auto threads = std::max(static_cast<std::int64_t>(std::thread::hardware_concurrency()),
+                                  static_cast<std::int64_t>(num_threads()));
+    return std::min({pieces, threads, kMost});
+  }
+
+  explicit Areas(std::int64_t count) : free_(~std::uint64_t(0) >> (kMost - count)) {}
+  std::int64_t take() {
+    std::uint64_t free = free_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (free == 0)
+        std::this_thread::yield(), free = free_.load(std::memory_order_relaxed);
+      else if (free_.compare_exchange_weak(free, free & (free - 1), std::memory_order_acquire))
+        return std::countr_zero(free);
+    }
+  }
+  void give_back(std::int64_t area) {
+    free_.fetch_or(std::uint64_t(1) << area, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<std::uint64_t> free_;   // a bit for each
+};
+
+/// The tables of pointers for reading and for writing.
+template <class T> struct Tables {
+  const T** from;
+  T* const* to;
+};
+
+/// The state of one piece of a group.
+template <class T> struct State {
+  const GroupCode& code;
+  PartialSum<T>* sums;
+  Cursor* cursors;
+  // The entries of the tables that advance from block to block.
+  std::span<const T*> elements, bytes;
+  std::span<T*> results, bool_results;
+  std::int64_t length = 0;   // of the block, in elements
+
+  State(const GroupCode& c, PartialSum<T>* s, Cursor* views) : code(c), sums(s), cursors(views) {}
+
+  /// Advances all pointers that move by n elements, to the next block.
+  void advance(std::int64_t n) {
+    for (const T*& p : elements)
+      p += n;
+    for (T*& p : results)
+      p += n;
+    for (const T*& p : bytes)
+      p = reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(p) + n);
+    for (T*& p : bool_results)
+      p = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(p) + n);
+  }
+};
 
 template <class T> const bool* bools(const T* p) { return reinterpret_cast<const bool*>(p); }
 template <class T> bool* bools(T* p) { return reinterpret_cast<bool*>(p); }
@@ -48,13 +108,24 @@ void run_vjp(const GroupCall& c, const TableIndex* entry, const Tables<T>& t, st
   reinterpret_cast<VjpLoop<T>>(c.loop)(row);
 }
 
-}   // namespace
+// Lets the register's entry point to the elements if they lie together, and copies them otherwise.
+template <class T> void fetch(const GroupInstruction& i, const Tables<T>& t, State<T>& state) {
+  const std::int64_t n = state.length;
+  Cursor& cursor = state.cursors[i.b];
+  const T* const x = cursor.source(t.from[i.a]);
+  T* const y = t.to[i.y];
+  const bool lies_together = cursor.step() == 1 && cursor.left() >= n && n % kernels::kGroup<T> == 0;
+  if (i.y < state.code.registers) {
+    t.from[1 + i.y] = lies_together ? cursor.take(x, n) : y;
+    if (lies_together) return;
+  }
+  cursor.fetch(x, y, n);
+}
 
-template <class T>
-[[gnu::noinline]] void run_in_memory(const GroupInstruction& i, const Tables<T>& t, GroupState<T>& state) {
+template <class T> void run_instruction(const GroupInstruction& i, const Tables<T>& t, State<T>& state) {
   const T* const x = t.from[i.a];
   const std::int64_t n = state.length;
-  switch (static_cast<Kind>(i.code)) {
+  switch (i.kind) {
     case Kind::call: {
       const GroupCall& c = state.code.calls[i.b];
       return (c.is_vjp ? run_vjp<T> : run_map<T>)(c, &state.code.entries[c.first], t, kernels::padded<T>(n));
@@ -75,13 +146,18 @@ template <class T>
     case Kind::narrow:
       std::transform(x, x + n, bools(t.to[i.y]), [](T v) { return v != 0; });
       return;
-    default:
+    case Kind::fetch:
+      return fetch(i, t, state);
+    case Kind::sum:
       return state.sums[i.b].add(x, n);
   }
 }
 
-/// One call of run. For each piece, scratch holds the two tables, the registers, the single elements, the
-/// sums in progress and the cursors; then come the partial sums of all pieces.
+}   // namespace
+
+/// One call of run. Scratch consists of areas, one for each piece that is at work, and of the partial sums of
+/// all pieces. An area holds the two tables, the registers, the single elements, the sums in progress and the
+/// cursors.
 template <class T> struct Group::Run {
   static constexpr std::int64_t kGroup = kernels::kGroup<T>, size = sizeof(T);
 
@@ -90,38 +166,37 @@ template <class T> struct Group::Run {
   std::byte* scratch;
   const std::int64_t n = g.code_.pass.n;
 
-  // The elements of a block: with handlers what they hold in vector registers, with machine code as many as
-  // let the registers of the group fill half of the L1 cache.
+  // The elements of a block: as many as let the registers of the group fill half of the L1 cache.
   static std::int64_t block_of(const GroupCode& c, std::int64_t piece) {
     const std::int64_t all = kernels::padded<T>(std::min(piece, c.pass.n));
-    if (c.machine.empty()) return std::min(kBlock<T>, all);
-    const bool is_one_function = c.instructions.size() == 2;   // with the end
-    if (is_one_function) return all;
+    if (c.instructions.size() == 1) return all;
     constexpr std::int64_t half_of_cache = 1 << 14, most = 2048;   // bytes
+    constexpr std::int64_t step = 8 * kernels::kWidth<T>;          // of sums
     const std::int64_t bytes = std::min(most, half_of_cache / (c.registers + 1));
-    return std::min(std::max(bytes / size / kBlock<T>, std::int64_t(1)) * kBlock<T>, all);
+    return std::min(std::max(bytes / size / step, std::int64_t(1)) * step, all);
   }
   static Layout layout_of(const GroupCode& c, std::int64_t piece) {
     Layout l;
     l.block = block_of(c, piece);
     // Registers whose distance is a large power of two share sets of the cache.
-    l.stride = l.block + (c.machine.empty() ? 0 : kGroup);
+    l.stride = l.block + kGroup;
     l.to = c.size() * size_of<T*>();
     l.registers = lines(l.to + c.written() * size_of<T*>());
     l.sums = l.registers + c.registers * lines(l.stride * size) +
              static_cast<std::int64_t>(c.singles.size()) * kLine;
     l.cursors = l.sums + static_cast<std::int64_t>(c.sums.size()) * size_of<PartialSum<T>>();
-    l.piece = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
+    l.area = l.cursors + lines(static_cast<std::int64_t>(c.views.size()) * size_of<Cursor>());
     const std::int64_t length = std::min(piece, c.pass.n);
     std::int64_t room = length / 2;   // elements for laid-out rows; further rows are fetched run by run
     for (const kernels::StridedView& view : c.views) {
       RepeatedRow row = RepeatedRow::of(view, length, l.block);
       if (row.elements > room) row = {};
       room -= row.elements;
-      l.rows.push_back({row, l.piece});
-      l.piece += lines(row.elements * size);
+      l.rows.push_back({row, l.area});
+      l.area += lines(row.elements * size);
     }
-    std::int64_t end = pieces_of(c.pass.n, piece) * l.piece;
+    l.areas = Areas::count_for(pieces_of(c.pass.n, piece));
+    std::int64_t end = l.areas * l.area;
     for (const GroupCode::Sum& s : c.sums) {
       l.parts.push_back({part_of(s), pieces_of(c.pass.n, part_of(s)), end});
       end += l.parts.back().count * s.rows.width * size;
@@ -131,7 +206,17 @@ template <class T> struct Group::Run {
   }
 
   void run() const {
-    parallel_for(n, g.piece_, [&](std::int64_t begin, std::int64_t end) { run_piece(begin, end); });
+    if (g.layout_.areas == 1) {
+      for (std::int64_t begin = 0; begin < n; begin += g.piece_)
+        run_piece(begin, std::min(begin + g.piece_, n), scratch);
+    } else {
+      Areas areas(g.layout_.areas);
+      parallel_for(n, g.piece_, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t area = areas.take();
+        run_piece(begin, end, scratch + area * g.layout_.area);
+        areas.give_back(area);
+      });
+    }
     for (std::size_t s = 0; s < g.running().sums.size(); ++s)
       finish(g.running().sums[s], g.layout_.parts[s]);
   }
@@ -148,10 +233,9 @@ template <class T> struct Group::Run {
   T* result(ValueId v) const { return reinterpret_cast<T*>(memory.write[v].get()); }
   T* first_of(const Parts& p) const { return reinterpret_cast<T*>(scratch + p.offset); }
 
-  void run_piece(std::int64_t begin, std::int64_t end) const {
+  void run_piece(std::int64_t begin, std::int64_t end, std::byte* area) const {
     const GroupCode& c = g.running();
     const Layout& layout = g.layout_;
-    std::byte* const area = begin == 0 ? scratch : scratch + begin / g.piece_ * layout.piece;
     auto* const sums = reinterpret_cast<PartialSum<T>*>(area + layout.sums);
     for (std::size_t s = 0; s < c.sums.size(); ++s) {   // pieces begin at multiples of the parts of all sums
       const Parts& p = layout.parts[s];
@@ -161,47 +245,18 @@ template <class T> struct Group::Run {
     auto* const cursors = reinterpret_cast<Cursor*>(area + layout.cursors);
     for (std::size_t v = 0; v < c.views.size(); ++v)
       new (cursors + v) Cursor(c.views[v], begin, layout.rows[v].row, area + layout.rows[v].offset);
-    GroupState<T> state{c, sums, cursors};
+    State<T> state{c, sums, cursors};
     const Tables<T> tables = fill(area, begin, state);
-    if (!c.machine.empty()) return run_machine(end - begin, reinterpret_cast<const T**>(area), tables, state);
-    state.length = kBlock<T>;
-    run_blocks((end - begin) / kBlock<T>, kBlockVectors, tables, state);
-    for (std::int64_t left = (end - begin) % kBlock<T>; left > 0; left -= state.length) {
-      const std::int64_t vectors = floor_to_power_of_two(kernels::padded<T>(left) / kWidth<T>);
-      state.length = std::min(vectors * kWidth<T>, left);
-      run_blocks(1, vectors, tables, state);
-    }
-  }
-
-  // from: the table for reading.
-  void run_machine(std::int64_t length, const T** from, const Tables<T>& tables, GroupState<T>& state) const {
-    for (std::int64_t left = length; left > 0; left -= state.length) {
-      state.length = std::min(g.layout_.block, left);
-      for (const GroupInstruction& i : state.code.instructions) {
-        if (i.code == code_of(Kind::fetch))
-          fetch(i, from, tables.to, state);
-        else if (i.code != code_of(Kind::end))
-          run_in_memory(i, tables, state);
-      }
+    for (std::int64_t left = end - begin; left > 0; left -= state.length) {
+      state.length = std::min(layout.block, left);
+      for (const GroupInstruction& i : c.instructions)
+        run_instruction(i, tables, state);
       if (left > state.length) state.advance(state.length);
     }
   }
-  // Lets the register's entry point to the elements if they lie together, and copies them otherwise.
-  static void fetch(const GroupInstruction& i, const T** from, T* const* to, GroupState<T>& state) {
-    const std::int64_t length = state.length;
-    Cursor& cursor = state.cursors[i.b];
-    const T* const x = cursor.source(from[i.a]);
-    T* const y = to[i.y];
-    const bool lies_together = cursor.step() == 1 && cursor.left() >= length && length % kGroup == 0;
-    if (i.y < state.code.registers) {
-      from[1 + i.y] = lies_together ? cursor.take(x, length) : y;
-      if (lies_together) return;
-    }
-    cursor.fetch(x, y, length);
-  }
 
   // Fills the tables of a piece, and refers its state to the entries that move from block to block.
-  Tables<T> fill(std::byte* area, std::int64_t begin, GroupState<T>& state) const {
+  Tables<T> fill(std::byte* area, std::int64_t begin, State<T>& state) const {
     static constexpr T kZeros[kGroup] = {};
     const GroupCode& c = g.running();
     const auto** from = reinterpret_cast<const T**>(area);

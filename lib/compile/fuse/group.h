@@ -36,19 +36,18 @@ class Group {
   struct Parts {
     std::int64_t elements, count, offset;
   };
-  /// The repeated row that a piece lays out for a view, and its offset in the scratch of the piece, in bytes.
+  /// The repeated row that a piece lays out for a view, and its offset in the area, in bytes.
   struct LaidOut {
     RepeatedRow row;
     std::int64_t offset;
   };
-  /// The layout of scratch memory, in bytes: offsets in the scratch of a piece, its size, and the size of all
-  /// scratch.
+  /// The layout of scratch memory, in bytes: offsets in an area, its size, and the size of all scratch.
   struct Layout {
     std::int64_t block, stride;   // in elements: of a block, at most; from a register to the next one
     std::int64_t to, registers, sums, cursors;
-    std::int64_t piece, all;
-    std::vector<Parts> parts;    // for each sum
-    std::vector<LaidOut> rows;   // for each view
+    std::int64_t areas, area, all;   // areas: how many there are
+    std::vector<Parts> parts;        // for each sum
+    std::vector<LaidOut> rows;       // for each view
   };
 
   Group(GroupCode code, const Program& p);

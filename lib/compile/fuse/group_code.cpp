@@ -12,7 +12,6 @@
 #include <tuple>
 
 #include "compile/fuse/logic.h"
-#include "compile/fuse/node_arithmetic.h"
 #include "core/format.h"
 
 namespace tapedeck::compiled {
@@ -20,8 +19,6 @@ namespace {
 
 using Kind = GroupInstruction::Kind;
 using kernels::Put;
-
-constexpr std::size_t kChain = 256;   // the number of instructions in a chain of handlers
 
 /// An operand of an instruction: an index into Coder::places_, whose first element stands for zeros.
 struct Source {
@@ -69,15 +66,12 @@ struct Place {
   std::uint32_t at = 0;   // the index among places of this kind
 };
 
-// An instruction before registers are assigned, and before results are held in vector registers.
+// An instruction before registers are assigned.
 struct Draft {
   Kind kind;
-  Arithmetic op = Arithmetic::none;
   std::uint32_t operands = 0, results = 0;
   std::size_t first = 0;   // index into Coder::named_: the operands, then the results
   std::uint32_t at = 0;    // sum, fetch, call: its index; copy: 1 for a single element
-  bool stores = true;
-  Form forms[2] = {Form::moving, Form::moving};
 };
 
 using ViewKey = std::vector<std::int64_t>;
@@ -99,20 +93,13 @@ class Coder {
 
   GroupCode finish() {
     assign_registers();
-    hold_results();
     for (const Draft& d : drafts_)
       for (std::uint32_t k = 0; k < d.operands + d.results; ++k) {
         const std::uint32_t id = named_[d.first + k];
         code_.entries.push_back(k < d.operands ? read_entry(id) : written_entry(id));
       }
-    for (std::size_t i = 0; i < drafts_.size(); ++i) {
-      if (i > 0 && i % kChain == 0) code_.instructions.push_back({code_of(Kind::pause)});
-      if (const Then then = then_of(i); then != Then::none)
-        code_.instructions.push_back(product_of(drafts_[i], then, drafts_[i + 1])), ++i;
-      else
-        code_.instructions.push_back(instruction_of(drafts_[i]));
-    }
-    code_.instructions.push_back({code_of(Kind::end)});
+    for (const Draft& d : drafts_)
+      code_.instructions.push_back(instruction_of(d));
     list_memory();
     return std::move(code_);
   }
@@ -148,35 +135,8 @@ class Coder {
 
   GroupInstruction instruction_of(const Draft& d) const {
     const TableIndex* const at = &code_.entries[d.first];
-    switch (d.kind) {
-      case Kind::arithmetic:
-        return {
-            code_of(d.op, d.forms[0], d.forms[1]), d.stores, at[0], at[d.operands - 1], 0, at[d.operands]};
-      case Kind::call:
-        return {code_of(d.kind), true, 0, d.at};
-      case Kind::sum:
-        return {code_of(d.forms[0] == Form::held ? Kind::held_sum : d.kind), true, at[0], d.at};
-      default:
-        return {code_of(d.kind), d.stores, at[0], d.at, 0, at[1]};
-    }
-  }
-
-  // The operation that is combined with product i to one instruction.
-  Then then_of(std::size_t i) const {
-    if (i + 1 == drafts_.size() || drafts_[i].op != Arithmetic::mul || drafts_[i].stores) return Then::none;
-    const Draft& next = drafts_[i + 1];
-    const bool is_first = next.forms[0] == Form::held;
-    if (is_first == (next.forms[1] == Form::held)) return Then::none;
-    if (next.op == Arithmetic::add) return Then::add;
-    if (next.op == Arithmetic::sub) return is_first ? Then::sub : Then::sub_from;
-    return Then::none;
-  }
-  GroupInstruction product_of(const Draft& d, Then then, const Draft& next) const {
-    const TableIndex *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
-    const int c = next.forms[0] == Form::held ? 1 : 0;
-    const TableIndex b = x[d.operands - 1];   // a square has one operand
-    return {
-        code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], b, y[c], y[next.operands]};
+    if (d.kind == Kind::call) return {.kind = d.kind, .b = d.at};
+    return {.kind = d.kind, .a = at[0], .b = d.at, .y = d.results > 0 ? at[1] : 0};
   }
 
   void add(const Node& node) {
@@ -184,23 +144,20 @@ class Coder {
     if (is_full_sum(p_, node)) return add_full_sum(std::get<OpNode>(node));
     if (const SelectNode* n = as<SelectNode>(node)) return add_select(*n);
     if (const VjpNode* n = as<VjpNode>(node)) return add_vjp(*n);
-    if (const JvpNode* n = as<JvpNode>(node)) return add_map(n->in, n->out, Arithmetic::none, *n->map);
+    if (const JvpNode* n = as<JvpNode>(node)) return add_map(n->in, n->out, *n->map);
     const OpNode& n = std::get<OpNode>(node);
     if (is_cast_of_bools(n)) return become(n.out[0], operand(n.in[0]));
     const kernels::MapKernel* const logic = logic_kernel(n);
-    add_map(n.in, n.out[0], arithmetic_of(n), logic ? *logic : *n.map);
+    add_map(n.in, n.out[0], logic ? *logic : *n.map);
   }
 
-  void add_map(const std::vector<Access>& in, ValueId y, Arithmetic op, const kernels::MapKernel& kernel) {
+  void add_map(const std::vector<Access>& in, ValueId y, const kernels::MapKernel& kernel) {
     Few<Source> x;
     for (const Access& a : in)
       x.push_back(operand(a));
     const bool writes_bools = kept(y) && p_[y].spec.dtype == DType::boolean;
     const Register to = writes_bools ? fresh() : output(y);
-    if (op != Arithmetic::none)
-      emit(op, x, to);
-    else
-      call(x, {to}, kernel);
+    call(x, {to}, kernel);
     become(y, to);
     if (!writes_bools) return;
     code_.bool_results.push_back(y);
@@ -243,57 +200,6 @@ class Coder {
   bool is_sum(const VjpNode::Result& r) const { return p_[r.value].spec.shape.size() != code_.pass.n; }
 
   void add_vjp(const VjpNode& n) {
-    if (const auto steps = steps_of(*n.kernel); !steps.empty())
-      add_steps(n, steps);
-    else
-      call_vjp(n);
-  }
-
-  // Emits a vjp as arithmetic, with additions of gradients that form one value.
-  void add_steps(const VjpNode& n, std::span<const VjpSteps> steps) {
-    for (const VjpNode::Result& r : n.results) {
-      std::optional<Source> sum;
-      if (r.before.reads()) sum = operand(r.before);
-      for (unsigned left = r.inputs; left; left &= left - 1) {
-        const auto i = static_cast<std::size_t>(std::countr_zero(left));
-        const bool last = (left & (left - 1)) == 0;
-        if (is_sum(r)) {
-          add_sum(gradient(n, steps[i], {}), sum_of(n, r));
-        } else if (!sum) {
-          sum = gradient(n, steps[i], last ? r.value : ValueId());
-        } else {
-          const Source dx = gradient(n, steps[i], {});
-          const Register y = last ? output(r.value) : fresh();
-          emit(Arithmetic::add, {*sum, dx}, y);
-          sum = y;
-        }
-      }
-      if (!is_sum(r)) become(r.value, *sum);
-    }
-  }
-  // Emits the computation of a gradient, and returns where it is: in the output of `value` if `value` is not
-  // none and an instruction is needed.
-  Source gradient(const VjpNode& n, VjpSteps steps, ValueId value) {
-    const Source dy = operand(n.dy());
-    Source last = dy;
-    const auto source_of = [&](int x) {
-      return x == VjpStep::kLast        ? last
-             : x == VjpStep::kCotangent ? dy
-                                        : operand(n.in[static_cast<std::size_t>(x)]);
-    };
-    if (steps.size() == 1 && steps[0].op == Arithmetic::mul && passes_.is_one(n.dy()))
-      if (const Source factor = source_of(steps[0].b); !is_single(factor)) return factor;
-    for (const VjpStep& s : steps) {
-      Few<Source> x = {source_of(s.a)};
-      if (!has_one_operand(s.op)) x.push_back(source_of(s.b));
-      const Register y = &s == &steps.back() && value ? output(value) : fresh();
-      emit(s.op, x, y);
-      last = y;
-    }
-    return last;
-  }
-
-  void call_vjp(const VjpNode& n) {
     const std::size_t inputs = n.inputs();
     Few<Source> x;
     for (const Access& a : n.in)
@@ -343,14 +249,13 @@ class Coder {
   }
 
   Draft& emit(Kind kind, const Few<Source>& x, const Few<Register>& to) {
-    Draft d{kind, Arithmetic::none, x.size(), to.size(), named_.size()};
+    Draft d{kind, x.size(), to.size(), named_.size()};
     for (const Source& s : x)
       named_.push_back(s.id);
     for (const Register& r : to)
       named_.push_back(r.id_);
     return drafts_.emplace_back(d);
   }
-  void emit(Arithmetic op, const Few<Source>& x, Register to) { emit(Kind::arithmetic, x, {to}).op = op; }
   void copy(Source x, Register to) { emit(Kind::copy, {x}, {to}).at = is_single(x); }
   // Returns x with one element per element of the block: broadcasts a single element.
   Source in_full(Source x) {
@@ -441,51 +346,28 @@ class Coder {
       add_to(code_.writes, s.to);
   }
 
-  Form form_of(std::uint32_t id, std::optional<std::uint32_t> held) const {
-    return held == id ? Form::held : is_single({id}) ? Form::single : Form::moving;
-  }
-  // A result of arithmetic or a fetch that the next instruction reads is held in vector registers. A held sum
-  // leaves it there for the instruction after it.
-  void hold_results() {
-    std::optional<std::uint32_t> held;
-    Draft* from = nullptr;
-    for (std::size_t i = 0; i < drafts_.size(); ++i) {
-      Draft& now = drafts_[i];
-      if (i % kChain == 0) held = {};
-      const std::uint32_t a = named_[now.first], b = named_[now.first + now.operands - 1];
-      if (reads_held_results(now)) {
-        now.forms[0] = form_of(a, held), now.forms[1] = form_of(b, held);
-        if (held && (a == *held || b == *held) && is_local(*held))
-          from->stores = last_use_[places_[*held].at] != i;
-      }
-      const bool is_held_sum = now.kind == Kind::sum && now.forms[0] == Form::held;
-      if (is_held_sum) continue;
-      held = {};
-      if (leaves_results(now)) held = named_[now.first + now.operands];
-      from = &now;
-    }
-  }
-  static bool leaves_results(const Draft& d) { return d.kind == Kind::arithmetic || d.kind == Kind::fetch; }
-  bool reads_held_results(const Draft& d) const {
-    return d.kind == Kind::arithmetic ||
-           (d.kind == Kind::sum && code_.sums[d.at].order != GroupCode::Order::rows);
-  }
-
   // Linear scan. The register of an operand that nothing reads again may be reused for the result, since
-  // loops read a vector of each operand before they write a vector.
+  // loops read a vector of each operand before they write a vector. That of a view is its own.
   void assign_registers() {
-    last_use_.assign(locals_, 0);
+    std::vector<std::size_t> last_use(locals_, 0);   // the index of an instruction
     for (std::size_t i = 0; i < drafts_.size(); ++i)
       for_each_local(drafts_[i], 0, drafts_[i].operands + drafts_[i].results,
-                     [&](std::uint32_t local) { last_use_[local] = i; });
+                     [&](std::uint32_t local) { last_use[local] = i; });
     register_of_.assign(locals_, kUnassigned);
-    std::vector<bool> is_free(locals_, false);
+    std::vector<bool> is_released(locals_, false);
     std::vector<std::uint32_t> free;
     for (std::size_t i = 0; i < drafts_.size(); ++i) {
       const Draft& d = drafts_[i];
+      if (d.kind == Kind::fetch) {
+        for_each_local(d, d.operands, d.operands + d.results, [&](std::uint32_t local) {
+          register_of_[local] = code_.registers++;
+          is_released[local] = true;   // never to another result
+        });
+        continue;
+      }
       const auto release = [&](std::uint32_t local) {
-        if (last_use_[local] != i || is_free[local]) return;
-        is_free[local] = true;
+        if (last_use[local] != i || is_released[local]) return;
+        is_released[local] = true;
         free.push_back(register_of_[local]);
       };
       for_each_local(d, 0, d.operands, release);
@@ -523,7 +405,6 @@ class Coder {
   std::pmr::map<std::tuple<ValueId, std::int64_t, ViewKey>, Source> fetched_{&memory_};
   std::uint32_t locals_ = 0;
   std::vector<std::uint32_t> register_of_;   // by local
-  std::vector<std::size_t> last_use_;        // by local: the index of an instruction
 };
 
 }   // namespace

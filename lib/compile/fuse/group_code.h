@@ -11,71 +11,20 @@ namespace tapedeck::compiled {
 /// An index into one of the two tables.
 using TableIndex = std::uint32_t;
 
-/// Operations on an operand a, or on a and b, for which groups have instructions that keep the last result in
-/// vector registers. An operation that is named after a partial computes a · partial(b).
-enum class Arithmetic : std::uint8_t {
-  add,
-  sub,
-  mul,
-  div,
-  maximum,
-  minimum,
-  of_square,
-  of_sqrt,
-  of_log,
-  of_div_in_a,
-  of_tanh,
-  of_sigmoid,
-  neg,   // this and the following have one operand
-  sqrt,
-  exp,
-  log,
-  tanh,
-  sigmoid,
-  none
-};
-constexpr bool has_one_operand(Arithmetic op) { return op >= Arithmetic::neg; }
-constexpr bool is_long(Arithmetic op) { return op >= Arithmetic::exp; }   // tens of machine instructions
-
-/// The operation that an instruction applies to a product and c: product + c, product - c, or c - product.
-enum class Then : std::uint8_t { add, sub, sub_from, none };
-
-/// Where an operand is: in vector registers; in memory, with one element per element of the block; or in
-/// memory, with a single element.
-enum class Form : std::uint8_t { held, moving, single };
-
 struct GroupInstruction {
   enum class Kind : std::uint8_t {
-    end,
-    pause,       // ends a chain of handlers: not all compilers make their calls jumps
-    call,        // runs the loop of calls[b]
-    machine,     // runs machine[b]
-    copy,        // copies a to y; if b is 1, broadcasts the single element of a
-    fetch,       // copies the elements of a that view b selects to y
-    widen,       // converts a, bytes of bools, to numbers in y
-    narrow,      // converts a to y, bytes of bools
-    sum,         // adds a to sum b
-    held_sum,    // adds the last result to sum b
-    arithmetic   // this and the following codes: arithmetic, then products
+    call,      // runs the loop of calls[b]
+    machine,   // runs machine[b]
+    copy,      // copies a to y; if b is 1, broadcasts the single element of a
+    fetch,     // y is the elements of a that view b selects
+    widen,     // converts a, bytes of bools, to numbers in y
+    narrow,    // converts a to y, bytes of bools
+    sum,       // adds a to sum b
   };
-  std::uint16_t code;               // the index of the handler
-  bool stores = false;              // arithmetic, fetch: whether y is written, not only held for the next
-  TableIndex a = 0, b = 0, c = 0;   // entries of the table for reading
-  TableIndex y = 0;                 // an entry of the table for writing
+  Kind kind;
+  TableIndex a = 0, b = 0;   // a: an entry of the table for reading
+  TableIndex y = 0;          // an entry of the table for writing
 };
-
-constexpr std::uint16_t code_of(GroupInstruction::Kind kind) { return static_cast<std::uint16_t>(kind); }
-constexpr std::uint16_t code_of(Arithmetic op, Form a, Form b) {
-  return static_cast<std::uint16_t>(code_of(GroupInstruction::Kind::arithmetic) + static_cast<int>(op) * 9 +
-                                    static_cast<int>(a) * 3 + static_cast<int>(b));
-}
-/// The code of a product a b followed by an operation with c, which is in memory.
-constexpr std::uint16_t code_of(Then then, Form a, Form b, Form c) {
-  const int forms = (static_cast<int>(a) * 3 + static_cast<int>(b)) * 2 + (c == Form::single);
-  return static_cast<std::uint16_t>(code_of(Arithmetic::none, Form::held, Form::held) +
-                                    static_cast<int>(then) * 18 + forms);
-}
-inline constexpr std::uint16_t kCodes = code_of(Then::none, Form::held, Form::held, Form::moving);
 
 /// A call of the loop of a map kernel, with entries for the operands and the result; or of a vjp kernel, with
 /// entries for x..., y, dy, and a result for each x.
@@ -99,7 +48,8 @@ struct GroupCode {
   /// The table for reading has entries for: zeros, in place of operands that are not read; registers; single
   /// elements, broadcast to a vector; elements in memory; results of the group in memory; bytes of bools;
   /// memory from which views select. The table for writing: registers; results; bytes of bools. Pointers to
-  /// elements, results and bytes advance from block to block.
+  /// elements, results and bytes advance from block to block. No other instruction writes to the register that
+  /// a view is fetched to, since its entry for reading may point to the elements where they are.
   std::uint32_t registers = 0;
   std::vector<Elements> singles, streams, bytes, viewed;
   std::vector<ValueId> results, bool_results;
@@ -123,7 +73,7 @@ struct GroupCode {
   };
 
   Pass pass;
-  std::vector<GroupInstruction> instructions;   // the last one is Kind::end
+  std::vector<GroupInstruction> instructions;
   std::vector<GroupCall> calls;
   std::vector<std::shared_ptr<const MachineCode>> machine;
   std::vector<TableIndex> entries;   // the entries of the calls

@@ -1,4 +1,4 @@
-// Finds the ops of the library that groups compute by their own instructions, by name.
+// Finds ops of the library by name.
 #pragma once
 #include <map>
 #include <span>

@@ -16,8 +16,7 @@ inline std::int64_t part_of(const GroupCode::Sum& s) {
                                             : s.rows.width * s.rows.rows_of_band;
 }
 
-/// The blocks that are added begin at multiples of their size, except for the last few of a piece, which get
-/// smaller.
+/// What is added begins at multiples of eight vectors.
 template <class T> struct alignas(64) PartialSum {
   using Vector = kernels::Batch<T>;
   static constexpr std::int64_t w = kernels::kWidth<T>, step = 4 * w;
@@ -48,17 +47,6 @@ template <class T> struct alignas(64) PartialSum {
       x += end - at, n -= end - at, at = end;
       if (at == size) part += sum->rows.width, left -= size, begin_part();
     }
-  }
-  /// Adds eight vectors, to sums that are not of rows. Returns false, without adding, if they would complete
-  /// a part.
-  template <class... V> bool add_vectors(const V&... v) {
-    static_assert(sizeof...(V) == 8);
-    if (at + 8 * w >= size) return false;
-    at += 8 * w;
-    int k = 0;
-    ((s[k++ % 4] += v), ...);
-    if (sum->order == GroupCode::Order::full && at % kernels::kFoldPiece<T> == 0) close();
-    return true;
   }
 
  private:

@@ -3,8 +3,7 @@
 // A term stands for an element of the pass: an element of a value in memory, or an operation on terms. Equal
 // terms have equal ids. The nodes determine the wanted terms; the code is executed symbolically, instruction
 // by instruction, and yields the computed terms. The verifier is independent of the code generator, but
-// relies on the same facts about nodes: arithmetic_of and steps_of, row_sum_of, and which constants are
-// uniform.
+// relies on the same facts about nodes: logic_kernel, row_sum_of, and which constants are uniform.
 #include "compile/fuse/verify.h"
 
 #include <bit>
@@ -13,7 +12,6 @@
 #include <utility>
 
 #include "compile/fuse/logic.h"
-#include "compile/fuse/node_arithmetic.h"
 #include "compile/ir/broken_rule.h"
 
 namespace tapedeck::compiled {
@@ -26,57 +24,43 @@ using Term = std::uint32_t;   // 0: unknown
 constexpr Term kUnknown = 0;
 
 /// The kind of a term, which has two other terms or numbers as operands.
-enum class Head : std::uint64_t {
+enum class Head : std::uint8_t {
   element,    // one element of a value, for all elements of the pass
   elements,   // consecutive elements of a value, one for each element of the pass
   uniform,    // any element of a value whose elements are equal
   view,       // the elements that a view selects; axes follow
   axis,
-  next,                   // a list with one more entry
-  result,                 // one result of a call
-  sum,                    // a sum, and its order
-  arithmetic = 1 << 10,   // this and the following: an Arithmetic
+  next,     // a list with one more entry
+  result,   // one result of a call
+  added,    // gradients that form one value
+  sum,      // a sum, and its order
 };
 
 class Terms {
  public:
   explicit Terms(std::pmr::memory_resource& memory) : ids_(&memory) {}
 
-  Term make(std::uint64_t head, std::uint64_t a, std::uint64_t b) {
+  Term make(Head head, std::uint64_t a, std::uint64_t b = 0) {
     return ids_.try_emplace({head, a, b}, static_cast<Term>(ids_.size() + 1)).first->second;
   }
-  Term make(Head head, std::uint64_t a, std::uint64_t b = 0) {
-    return make(static_cast<std::uint64_t>(head), a, b);
-  }
-
-  // Sums and products do not depend on the order of their operands, except for which of two NaN they return.
-  Term arithmetic(Arithmetic op, Term a, Term b) {
-    if (op == Arithmetic::mul && is_one(a)) return b;
-    if ((op == Arithmetic::add || op == Arithmetic::mul) && b < a) std::swap(a, b);
-    return make(static_cast<std::uint64_t>(Head::arithmetic) + static_cast<std::uint64_t>(op), a,
-                has_one_operand(op) ? 0 : b);
-  }
-  void note_one(Term t) {
-    if (t >= is_one_.size()) is_one_.resize(t + 1);
-    is_one_[t] = true;
-  }
+  // Does not depend on the order of a and b, except for which of two NaN it is.
+  Term added(Term a, Term b) { return make(Head::added, std::min(a, b), std::max(a, b)); }
 
  private:
   struct Key {
-    std::uint64_t head, a, b;
+    Head head;
+    std::uint64_t a, b;
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
     std::size_t operator()(const Key& k) const {
-      std::uint64_t h = k.head * 0x9e3779b97f4a7c15 + k.a;
+      std::uint64_t h = static_cast<std::uint64_t>(k.head) * 0x9e3779b97f4a7c15 + k.a;
       h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9 + k.b;
       return static_cast<std::size_t>((h ^ h >> 32) * 0x94d049bb133111eb);
     }
   };
-  bool is_one(Term t) const { return t < is_one_.size() && is_one_[t]; }
 
   std::pmr::unordered_map<Key, Term, Hash> ids_;
-  std::vector<bool> is_one_;   // by term
 };
 
 class GroupVerifier {
@@ -101,11 +85,8 @@ class GroupVerifier {
   std::int64_t size_of_value(ValueId v) const { return p_[v].spec.shape.size(); }
   Term element(ValueId v, std::int64_t at) {
     if (at < 0 || at >= size_of_value(v)) broken("element {} of {} is read", at, p_[v].spec);
-    const bool uniform = passes_.is_uniform(v);
-    const Term t = uniform ? terms_.make(Head::uniform, v.index())
-                           : terms_.make(Head::element, v.index(), static_cast<std::uint64_t>(at));
-    if (uniform && passes_.is_one(p_.all_of(v))) terms_.note_one(t);
-    return t;
+    if (passes_.is_uniform(v)) return terms_.make(Head::uniform, v.index());
+    return terms_.make(Head::element, v.index(), static_cast<std::uint64_t>(at));
   }
   Term elements(ValueId v, std::int64_t first) {
     if (n_ == 1 || passes_.is_uniform(v)) return element(v, first);
@@ -181,8 +162,6 @@ class GroupVerifier {
     const kernels::MapKernel* const logic = logic_kernel(n);
     if (is_cast_of_bools(n))
       want(n.out[0], operand(n.in[0]));
-    else if (const Arithmetic op = arithmetic_of(n); op != Arithmetic::none)
-      want(n.out[0], terms_.arithmetic(op, operand(n.in[0]), operand(n.in.back())));
     else if (logic || n.map)
       want(n.out[0], map(n.in, logic ? *logic : *n.map));
     else
@@ -206,7 +185,7 @@ class GroupVerifier {
     Term so_far = r.before.reads() ? operand(r.before) : kUnknown;
     for (unsigned left = r.inputs; left; left &= left - 1) {
       const Term dx = gradient(n, static_cast<std::size_t>(std::countr_zero(left)));
-      so_far = so_far == kUnknown ? dx : terms_.arithmetic(Arithmetic::add, so_far, dx);
+      so_far = so_far == kUnknown ? dx : terms_.added(so_far, dx);
     }
     const Shape& shape = p_[r.value].spec.shape;
     if (shape.size() == n_) return want(r.value, so_far);
@@ -219,25 +198,10 @@ class GroupVerifier {
       broken("groups cannot compute the sum of a gradient");
   }
   Term gradient(const VjpNode& n, std::size_t i) {
-    const auto all = steps_of(*n.kernel);
-    if (all.empty()) {
-      std::vector<Term> x;
-      for (const Access& a : n.in)
-        x.push_back(a.reads() ? operand(a) : kUnknown);
-      return call(x, loop_of(*n.kernel), i);
-    }
-    const Term dy = operand(n.dy());
-    Term last = dy;
-    for (const VjpStep& s : all[i]) {
-      const auto term = [&](int x) {
-        return x == VjpStep::kLast        ? last
-               : x == VjpStep::kCotangent ? dy
-                                          : operand(n.in[static_cast<std::size_t>(x)]);
-      };
-      const Term a = term(s.a);
-      last = terms_.arithmetic(s.op, a, has_one_operand(s.op) ? a : term(s.b));
-    }
-    return last;
+    std::vector<Term> x;
+    for (const Access& a : n.in)
+      x.push_back(a.reads() ? operand(a) : kUnknown);
+    return call(x, loop_of(*n.kernel), i);
   }
 
   // The computed terms, from the code.
@@ -247,12 +211,10 @@ class GroupVerifier {
     written_.assign(code_.written(), kUnknown);
     added_.assign(code_.sums.size(), kUnknown);
     fetched_.assign(code_.views.size(), false);
+    filled_by_view_.assign(code_.registers, false);
     fill();
-    const GroupInstruction* i = code_.instructions.data();
-    const GroupInstruction* const end = i + code_.instructions.size();
-    for (; i < end && i->code != code_of(Kind::end); ++i)
-      follow(*i);
-    if (i + 1 != end) broken("the code does not end with its last instruction");
+    for (const GroupInstruction& i : code_.instructions)
+      follow(i);
   }
   void fill() {
     for (std::size_t s = 0; s < code_.singles.size(); ++s) {
@@ -290,17 +252,18 @@ class GroupVerifier {
     if (e >= read_.size() || read_[e] == kUnknown) broken("an entry is read that has not been set");
     return read_[e];
   }
-  Term read(TableIndex e, Form form, Term held) const {
-    if (form == Form::held) {
-      if (held == kUnknown) broken("a result is read that is not in vector registers");
-      return held;
-    }
+  // moves: whether the entry has one element for each element of the pass, not a single one.
+  Term read(TableIndex e, bool moves) const {
     const bool single = e >= code_.first_single() && e < code_.first_stream();
-    if (single != (form == Form::single)) broken("an entry is read in the wrong form");
+    if (single == moves) broken("an entry is read in the wrong form");
+    if (e >= code_.first_bytes()) broken("bools are read as numbers");
     return read(e);
   }
-  void write(TableIndex y, Term t) {
+  void write(TableIndex y, Term t, bool as_bools = false) {
     if (y >= written_.size()) broken("an entry is written that does not exist");
+    if (as_bools != (y >= code_.registers + code_.results.size()))
+      broken("numbers are written as bools, or bools as numbers");
+    if (y < code_.registers && filled_by_view_[y]) broken("a register of a view is written again");
     written_[y] = t;
     if (y < code_.registers)
       read_[1 + y] = t;
@@ -309,76 +272,36 @@ class GroupVerifier {
   }
 
   void follow(const GroupInstruction& i) {
-    constexpr std::uint16_t products = code_of(Then{}, Form{}, Form{}, Form::moving);
-    if (i.code >= kCodes) broken("an instruction has an unknown code");
-    // Handlers load entries before they know whether they need them.
-    const bool computes = i.code >= code_of(Kind::arithmetic);
-    if (i.a >= read_.size() || (computes && (i.b >= read_.size() || i.c >= read_.size())))
-      broken("an entry is outside its table");
-    if (i.code >= products)
-      follow_product(i, i.code - products);
-    else if (i.code >= code_of(Kind::arithmetic))
-      follow_arithmetic(i, i.code - code_of(Kind::arithmetic));
-    else
-      follow_other(i);
-  }
-  void hold(const GroupInstruction& i, Term t) {
-    held_ = t;
-    if (i.stores) write(i.y, t);
-  }
-  void follow_product(const GroupInstruction& i, int at) {
-    const auto then = static_cast<Then>(at / 18);
-    const Form a = static_cast<Form>(at / 6 % 3), b = static_cast<Form>(at / 2 % 3),
-               c = at % 2 ? Form::single : Form::moving;
-    const Term product = terms_.arithmetic(Arithmetic::mul, read(i.a, a, held_), read(i.b, b, held_)),
-               z = read(i.c, c, held_);
-    hold(i, then == Then::add   ? terms_.arithmetic(Arithmetic::add, product, z)
-            : then == Then::sub ? terms_.arithmetic(Arithmetic::sub, product, z)
-                                : terms_.arithmetic(Arithmetic::sub, z, product));
-  }
-  void follow_arithmetic(const GroupInstruction& i, int at) {
-    const auto op = static_cast<Arithmetic>(at / 9);
-    if (has_one_operand(op) && at / 3 % 3 != at % 3) broken("an instruction has an unknown code");
-    const Term a = read(i.a, static_cast<Form>(at / 3 % 3), held_),
-               b = read(i.b, static_cast<Form>(at % 3), held_);
-    hold(i, terms_.arithmetic(op, a, b));
-  }
-  void follow_other(const GroupInstruction& i) {
-    const Term held = std::exchange(held_, kUnknown);
-    switch (static_cast<Kind>(i.code)) {
-      case Kind::pause:
-        return;
+    if (i.a >= read_.size()) broken("an entry is outside its table");
+    switch (i.kind) {
       case Kind::call:
         if (i.b >= code_.calls.size()) broken("an instruction has no call");
         return follow_call(code_.calls[i.b]);
       case Kind::copy:
-        read(i.a, i.b ? Form::single : Form::moving, kUnknown);
-        return write(i.y, read(i.a));
-      case Kind::fetch: {
-        if (i.a < code_.first_viewed() || i.a >= code_.size())
-          broken("a view selects from an operand that is not in memory");
-        if (i.b >= code_.views.size()) broken("an instruction has no view");
-        if (fetched_[i.b]) broken("a view is followed twice in a block");
-        fetched_[i.b] = true;
-        const Elements& e = code_.viewed[i.a - code_.first_viewed()];
-        return hold(i, view(e.of, e.first, code_.views[i.b]));
-      }
+        return write(i.y, read(i.a, i.b == 0));
+      case Kind::fetch:
+        return follow_fetch(i);
       case Kind::widen:
         if (i.a < code_.first_bytes() || i.a >= code_.first_viewed()) broken("numbers are read as bools");
         return write(i.y, read(i.a));
       case Kind::narrow:
-        if (i.y < code_.registers + code_.results.size()) broken("bools are written as numbers");
-        return write(i.y, read(i.a));
-      case Kind::held_sum:
-        if (held == kUnknown) broken("a sum reads a result that is not in vector registers");
-        held_ = held;
-        return add(i.b, held);
+        return write(i.y, read(i.a, true), true);
       case Kind::sum:
-        read(i.a, Form::moving, kUnknown);
-        return add(i.b, read(i.a));
+        return add(i.b, read(i.a, true));
       default:
-        broken("an instruction has an unknown code");
+        broken("an instruction has an unknown kind");
     }
+  }
+  void follow_fetch(const GroupInstruction& i) {
+    if (i.a < code_.first_viewed() || i.a >= code_.size())
+      broken("a view selects from an operand that is not in memory");
+    if (i.b >= code_.views.size()) broken("an instruction has no view");
+    if (fetched_[i.b]) broken("a view is followed twice in a block");
+    fetched_[i.b] = true;
+    if (i.y < code_.registers && written_[i.y] != kUnknown) broken("a view is fetched to a register in use");
+    const Elements& e = code_.viewed[i.a - code_.first_viewed()];
+    write(i.y, view(e.of, e.first, code_.views[i.b]));
+    if (i.y < code_.registers) filled_by_view_[i.y] = true;
   }
   void add(TableIndex sum, Term t) {
     if (sum >= added_.size() || added_[sum] != kUnknown) broken("a sum is added to twice");
@@ -393,7 +316,7 @@ class GroupVerifier {
     for (TableIndex k = 0; k < c.operands; ++k) {
       const bool moves = c.moves >> k & 1;
       const TableIndex e = entry[k];
-      x.push_back(e == 0 ? kUnknown : read(e, moves ? Form::moving : Form::single, kUnknown));
+      x.push_back(e == 0 ? kUnknown : read(e, moves));
     }
     const auto* const loop = reinterpret_cast<const void*>(c.loop);
     if (!c.is_vjp) return write(entry[c.operands], call(x, loop, 0));
@@ -406,7 +329,7 @@ class GroupVerifier {
       if (c.put[k] == Put::store)
         write(y, dx);
       else if (c.put[k] == Put::add && y < written_.size() && written_[y] != kUnknown)
-        write(y, terms_.arithmetic(Arithmetic::add, written_[y], dx));
+        write(y, terms_.added(written_[y], dx));
       else
         broken("a gradient is added to a result that has not been set");
     }
@@ -461,7 +384,7 @@ class GroupVerifier {
   ByValue<NodeId> of_{&memory_};
   std::vector<Term> read_, written_, added_;   // by entry of the tables; added_: by sum
   std::vector<bool> fetched_;                  // by view, since each has one cursor
-  Term held_ = kUnknown;
+  std::vector<bool> filled_by_view_;           // by register
 };
 
 }   // namespace

@@ -39,7 +39,7 @@ std::uint64_t fold(int lane_bytes, LaneOp op, std::uint64_t imm, std::uint64_t a
 CodeBuilder::Scope::Scope(CodeBuilder& b) : outer(std::exchange(tracing, &b)) {
   b.untraceable_ = false;
   b.region_ = 0;
-  b.depth_ = 0;
+  b.nesting_ = 0;
 }
 CodeBuilder::Scope::~Scope() { tracing = outer; }
 
@@ -63,6 +63,10 @@ LaneValue CodeBuilder::add(LaneOp op, LaneValue a, LaneValue b, LaneValue c, std
   if (2 * code_.nodes.size() >= table_.size()) grow();
   const auto number = static_cast<LaneValue>(code_.nodes.size());
   if (has_result(op)) *slot_of(n) = number;
+  std::uint32_t depth = 0;
+  for (int k = 0; k < n.operands(); ++k)
+    depth = std::max(depth, depths_[n.x[k]]);
+  depths_.push_back(depth + !is_leaf(op));
   code_.nodes.push_back(n);
   return number;
 }
@@ -98,17 +102,6 @@ void CodeBuilder::grow() {
   table_.assign(4 * table_.size(), kNoValue);
   for (LaneValue v = 0; v < code_.nodes.size(); ++v)
     if (has_result(code_.nodes[v].op)) *slot_of(code_.nodes[v]) = v;
-}
-
-std::size_t CodeBuilder::depth() const {
-  std::vector<std::size_t> depth;
-  for (const CodeNode& n : code_.nodes) {
-    std::size_t most = 0;
-    for (int k = 0; k < n.operands(); ++k)
-      most = std::max(most, depth[n.x[k]]);
-    depth.push_back(most + !is_leaf(n.op));
-  }
-  return depth.empty() ? 0 : *std::max_element(depth.begin(), depth.end());
 }
 
 Code CodeBuilder::finish() const {
@@ -151,12 +144,12 @@ void cannot_be_traced() { tracing->untraceable_ = true; }
 
 // A region within a region is part of it: rare code returns the usual value in other lanes.
 void begin_rarely() {
-  if (tracing->depth_++ > 0) return;
+  if (tracing->nesting_++ > 0) return;
   tracing->region_ = ++tracing->regions_;
   if (tracing->region_ == 0) cannot_be_traced();   // there are no more numbers
 }
 LaneValue end_rarely(LaneValue mask, LaneValue usual, LaneValue rare) {
-  if (--tracing->depth_ > 0) return rare;
+  if (--tracing->nesting_ > 0) return rare;
   const std::uint16_t region = std::exchange(tracing->region_, std::uint16_t(0));
   return trace_lanes(LaneOp::rarely, usual, rare, mask, region);
 }

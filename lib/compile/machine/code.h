@@ -105,8 +105,8 @@ class CodeBuilder {
   }
 
   std::size_t size() const { return code_.nodes.size(); }
-  /// The length of the longest chain of operations.
-  std::size_t depth() const;
+  /// The length of the longest chain of operations that ends with v.
+  std::size_t depth(LaneValue v) const { return depths_[v]; }
   /// The code, without nodes that no result needs.
   Code finish() const;
 
@@ -126,9 +126,10 @@ class CodeBuilder {
   void grow();
 
   Code code_;
-  std::vector<LaneValue> table_;   // hash table of nodes
+  std::vector<std::uint32_t> depths_;   // by node
+  std::vector<LaneValue> table_;        // hash table of nodes
   std::uint16_t region_ = 0, regions_ = 0;
-  int depth_ = 0;   // of regions
+  int nesting_ = 0;   // of regions
   bool untraceable_ = false;
   std::exception_ptr error_;   // thrown while f ran: kernels of xsimd are noexcept
 };
