@@ -59,7 +59,7 @@ class Lowering {
   };
   /// The code of a stage, and its values.
   struct StageCode {
-    explicit StageCode(DType dtype) : builder(static_cast<int>(size_of(dtype))) {}
+    explicit StageCode(const Pass& pass) : builder(static_cast<int>(size_of(pass.dtype)), most_vectors(pass)) {}
     CodeBuilder builder;
     std::unordered_map<ValueIndex, LaneValue> known;
     std::vector<ValueIndex> streams, computed;
@@ -70,6 +70,10 @@ class Lowering {
     std::vector<ValueIndex> x = {}, y = {};
     std::unique_ptr<StageCode> code = nullptr;
   };
+  static int most_vectors(const Pass& pass) {
+    const std::int64_t vectors = (pass.n * size_of(pass.dtype) + kVectors.bytes - 1) / kVectors.bytes;
+    return vectors < 2 ? 1 : vectors < 4 ? 2 : 4;
+  }
   // Of the code of a stage. Its instructions fit the cache, and the processor begins with the next vectors
   // before its longest chain is done.
   static constexpr std::size_t kMostNodes = 2000, kMostDepth = 32;
@@ -208,7 +212,7 @@ class Lowering {
   // The last stage if it is code with room for a function of this cost, otherwise a new one.
   std::size_t code_to_append_to(const Cost* cost = nullptr, const std::vector<ValueIndex>& x = {}) {
     if (stages_.empty() || !stages_.back().code || (cost && !has_room(*stages_.back().code, *cost, x)))
-      stages_.push_back({.code = std::make_unique<StageCode>(code_.pass.dtype)});
+      stages_.push_back({.code = std::make_unique<StageCode>(code_.pass)});
     return stages_.size() - 1;
   }
   static bool has_room(const StageCode& code, const Cost& cost, const std::vector<ValueIndex>& x) {

@@ -43,7 +43,8 @@ CodeBuilder::Scope::Scope(CodeBuilder& b) : outer(std::exchange(tracing, &b)) {
 }
 CodeBuilder::Scope::~Scope() { tracing = outer; }
 
-CodeBuilder::CodeBuilder(int lane_bytes) : code_{lane_bytes, {}}, table_(256, kNoValue) {}
+CodeBuilder::CodeBuilder(int lane_bytes, int most_vectors)
+    : code_{lane_bytes, most_vectors, {}}, table_(256, kNoValue) {}
 
 std::uint64_t CodeBuilder::bits_of(double x) const {
   return code_.lane_bytes == 4 ? std::bit_cast<std::uint32_t>(static_cast<float>(x))
@@ -113,7 +114,7 @@ Code CodeBuilder::finish() const {
     for (int k = 0; k < n.operands(); ++k)
       to[n.x[k]] = 0;
   }
-  Code code{code_.lane_bytes, {}};
+  Code code{code_.lane_bytes, code_.most_vectors, {}};
   for (std::size_t v = 0; v < to.size(); ++v) {
     if (to[v] == kNoValue) continue;
     CodeNode n = code_.nodes[v];

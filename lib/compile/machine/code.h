@@ -49,6 +49,7 @@ struct CodeNode {
 /// All lanes have lane_bytes bytes: 4 or 8.
 struct Code {
   int lane_bytes;
+  int most_vectors;   // that it computes at a time: 4, or fewer where an operand has fewer
   std::vector<CodeNode> nodes;
   friend bool operator==(const Code&, const Code&) = default;
 };
@@ -83,7 +84,7 @@ constexpr std::uint64_t hash_of(const CodeNode& n) {
 /// x is -0. The sign and the payload of NaN may change.
 class CodeBuilder {
  public:
-  explicit CodeBuilder(int lane_bytes);
+  explicit CodeBuilder(int lane_bytes, int most_vectors = 4);
 
   LaneValue add(LaneOp op, LaneValue a = kNoValue, LaneValue b = kNoValue, LaneValue c = kNoValue,
                 std::uint64_t imm = 0);

@@ -8,6 +8,7 @@
 #ifdef TAPEDECK_MACHINE_CODE
 #include <xbyak/xbyak.h>
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -192,7 +193,7 @@ class Emitter : Xbyak::CodeGenerator {
   void choose_rarely(LaneValue v, int u) {
     const CodeNode& n = node(v);
     RareCode& rare = *rare_.emplace_back(std::make_unique<RareCode>(RareCode{v, u, {}, {}}));
-    const Vector mask = in_register(n.x[2], u, kSpare);
+    const Vector& mask = in_register(n.x[2], u, kSpare);
     if (has_masks_) {
       vptestmd(kMask, mask, mask);
       kortestw(kMask, kMask);
@@ -216,9 +217,15 @@ class Emitter : Xbyak::CodeGenerator {
 
   // Where values are.
 
-  Vector vector(int number) const { return has_masks_ ? Vector(Zmm(number)) : Vector(Ymm(number)); }
+  const Vector& vector(int number) const { return vectors_[static_cast<std::size_t>(number)]; }
+  static std::array<Vector, 32> all_vectors(bool wide) {
+    std::array<Vector, 32> all;
+    for (int i = 0; i < 32; ++i)
+      all[static_cast<std::size_t>(i)] = wide ? Vector(Zmm(i)) : Vector(Ymm(i));
+    return all;
+  }
   bool has_register(LaneValue v) const { return plan_.first_register[v] >= 0 || plan_.pinned[v] >= 0; }
-  Vector register_of(LaneValue v, int u) const {
+  const Vector& register_of(LaneValue v, int u) const {
     return vector(plan_.pinned[v] >= 0 ? plan_.pinned[v] : plan_.first_register[v] + u);
   }
   bool is_in(LaneValue v, int u, const Vector& r) const {
@@ -241,15 +248,14 @@ class Emitter : Xbyak::CodeGenerator {
   /// Calls f with the value as an operand: its register, or its memory.
   template <class F> void with_operand(LaneValue v, int u, const F& f) {
     if (has_register(v)) {
-      const Vector r = register_of(v, u);
-      f(static_cast<const Operand&>(r));
+      f(static_cast<const Operand&>(register_of(v, u)));
     } else {
       const Address a = memory(v, u);
       f(static_cast<const Operand&>(a));
     }
   }
   /// The register of the value; if it has none, `other`, into which it is loaded.
-  Vector in_register(LaneValue v, int u, const Vector& other) {
+  const Vector& in_register(LaneValue v, int u, const Vector& other) {
     if (has_register(v)) return register_of(v, u);
     vmovups(other, memory(v, u));
     return other;
@@ -258,12 +264,12 @@ class Emitter : Xbyak::CodeGenerator {
     if (!is_in(v, u, to)) with_operand(v, u, [&](const Operand& x) { vmovups(to, x); });
   }
   void copy(LaneValue from, LaneValue to, int u) {
-    const Vector y = result(to, u);
+    const Vector& y = result(to, u);
     load(y, from, u);
     store_result(to, u, y);
   }
   /// Where the result is computed: its register, or one from which it is stored on the stack.
-  Vector result(LaneValue v, int u) const { return has_register(v) ? register_of(v, u) : kResult; }
+  const Vector& result(LaneValue v, int u) const { return has_register(v) ? register_of(v, u) : kResult; }
   void store_result(LaneValue v, int u, const Vector& y) {
     if (!has_register(v)) vmovaps(memory(v, u), y);
   }
@@ -272,8 +278,8 @@ class Emitter : Xbyak::CodeGenerator {
 
   /// y = f(a, b) for an instruction whose second operand may be memory.
   template <class F> void binary(LaneValue v, int u, LaneValue a, LaneValue b, const F& f) {
-    const Vector y = result(v, u);
-    const Vector x = in_register(a, u, is_in(b, u, y) ? kSpare : y);
+    const Vector& y = result(v, u);
+    const Vector& x = in_register(a, u, is_in(b, u, y) ? kSpare : y);
     with_operand(b, u, [&](const Operand& o) { f(y, x, o); });
     store_result(v, u, y);
   }
@@ -283,13 +289,13 @@ class Emitter : Xbyak::CodeGenerator {
     binary(v, u, a, b, f);
   }
   template <class F> void unary(LaneValue v, int u, LaneValue a, const F& f) {
-    const Vector y = result(v, u);
+    const Vector& y = result(v, u);
     with_operand(a, u, [&](const Operand& o) { f(y, o); });
     store_result(v, u, y);
   }
   /// The same for an instruction whose operand may not be memory.
   template <class F> void shift(LaneValue v, int u, const F& f) {
-    const Vector y = result(v, u);
+    const Vector& y = result(v, u);
     f(y, in_register(node(v).x[0], u, y));
     store_result(v, u, y);
   }
@@ -297,7 +303,7 @@ class Emitter : Xbyak::CodeGenerator {
   /// y = the mask f(a, b). AVX-512 has it in a register of bits first.
   template <class F> void test(LaneValue v, int u, LaneValue a, LaneValue b, const F& f) {
     if (!has_masks_) return binary(v, u, a, b, f);
-    const Vector x = in_register(a, u, kSpare), y = result(v, u);
+    const Vector& x = in_register(a, u, kSpare), y = result(v, u);
     with_operand(b, u, [&](const Operand& o) { f(kMask, x, o); });
     wide_ ? vpmovm2q(y, kMask) : vpmovm2d(y, kMask);
     store_result(v, u, y);
@@ -314,7 +320,7 @@ class Emitter : Xbyak::CodeGenerator {
         if (has_register(v)) vmovups(register_of(v, u), after(base(n) + rcx, u * set_.bytes));
         return;
       case LaneOp::store: {
-        const Vector x = in_register(a, u, kResult);
+        const Vector& x = in_register(a, u, kResult);
         vmovups(after(base(n) + rcx, u * set_.bytes), x);
         return;
       }
@@ -379,8 +385,8 @@ class Emitter : Xbyak::CodeGenerator {
 
   void select(LaneValue v, int u) {
     const auto [yes, no, mask] = node(v).x;
-    const Vector y = result(v, u);
-    const Vector other = in_register(no, u, is_in(yes, u, y) || is_in(mask, u, y) ? kResult : y),
+    const Vector& y = result(v, u);
+    const Vector& other = in_register(no, u, is_in(yes, u, y) || is_in(mask, u, y) ? kResult : y),
               m = in_register(mask, u, kSpare);
     with_operand(yes, u,
                  [&](const Operand& o) { wide_ ? vblendvpd(y, other, o, m) : vblendvps(y, other, o, m); });
@@ -390,9 +396,9 @@ class Emitter : Xbyak::CodeGenerator {
   // vpternlog computes any function of three bits, given by a table, and overwrites the first of them.
   void select_bits(LaneValue v, int u) {
     const auto [yes, no, mask] = node(v).x;
-    const Vector y = result(v, u);
+    const Vector& y = result(v, u);
     const auto choose = [&](LaneValue second, LaneValue third, std::uint8_t table) {
-      const Vector x = in_register(second, u, kSpare);
+      const Vector& x = in_register(second, u, kSpare);
       with_operand(third, u, [&](const Operand& o) { vpternlogd(y, x, o, table); });
     };
     if (is_in(yes, u, y)) {
@@ -410,20 +416,20 @@ class Emitter : Xbyak::CodeGenerator {
   void multiply_add(LaneValue v, int u) {
     LaneValue a = node(v).x[0], b = node(v).x[1];
     const LaneValue c = node(v).x[2];
-    const Vector y = result(v, u);
+    const Vector& y = result(v, u);
     if (is_in(b, u, y)) std::swap(a, b);
     if (is_in(a, u, y) && !is_in(c, u, y)) {
       if (!has_register(b) && has_register(c)) {   // y = y·b + c
-        const Vector z = register_of(c, u);
+        const Vector& z = register_of(c, u);
         with_operand(b, u, [&](const Operand& o) { wide_ ? vfmadd132pd(y, z, o) : vfmadd132ps(y, z, o); });
       } else {
-        const Vector x = in_register(b, u, kSpare);
+        const Vector& x = in_register(b, u, kSpare);
         with_operand(c, u, [&](const Operand& o) { wide_ ? vfmadd213pd(y, x, o) : vfmadd213ps(y, x, o); });
       }
     } else {
       load(y, c, u);
       if (!has_register(a) && has_register(b)) std::swap(a, b);
-      const Vector x = in_register(a, u, kSpare);
+      const Vector& x = in_register(a, u, kSpare);
       with_operand(b, u, [&](const Operand& o) { wide_ ? vfmadd231pd(y, x, o) : vfmadd231ps(y, x, o); });
     }
     store_result(v, u, y);
@@ -452,7 +458,7 @@ class Emitter : Xbyak::CodeGenerator {
       mov(saved[i], after(rsp, saved_pointers() + 8 * i));
     for (int i = 0; i < set_.registers; ++i)
       vmovups(vector(i), after(rsp, saved_registers() + i * set_.bytes));
-    const Vector y = result(v, u);
+    const Vector& y = result(v, u);
     vmovups(y, after(rsp, result_of_call()));
     store_result(v, u, y);
   }
@@ -477,6 +483,7 @@ class Emitter : Xbyak::CodeGenerator {
   const VectorSet set_;
   const RegisterPlan plan_;
   const bool wide_, has_masks_;   // lanes of 8 bytes; AVX-512
+  const std::array<Vector, 32> vectors_ = all_vectors(has_masks_);
   /// Registers of no value: for a result that is kept on the stack, for one operand from memory, and for a
   /// mask of bits.
   const Vector kResult = vector(set_.registers - 2), kSpare = vector(set_.registers - 1);

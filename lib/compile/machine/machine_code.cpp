@@ -36,7 +36,7 @@ bool makes_machine_code() {
 namespace {
 
 std::size_t hash_of(const Code& code, const CodePlaces& places, const VectorSet& set) {
-  std::uint64_t h = mixed(static_cast<std::uint64_t>(code.lane_bytes + 16 * set.bytes), places.first_single);
+  std::uint64_t h = mixed(static_cast<std::uint64_t>(code.lane_bytes + 16 * code.most_vectors + 256 * set.bytes), places.first_single);
   for (const CodeNode& n : code.nodes)
     h = mixed(h, hash_of(n));
   for (const auto* list : {&places.streams, &places.results})
