@@ -51,6 +51,22 @@ std::vector<Words<T>> interpret(const Code& code, const std::vector<Words<T>>& s
   return all;
 }
 
+CodePlaces places_of(std::size_t streams, std::size_t results) {
+  CodePlaces p;
+  for (std::uint32_t s = 0; s < streams; ++s)
+    p.streams.push_back(1 + s);
+  for (std::uint32_t r = 0; r < results; ++r)
+    p.results.push_back(r);
+  return p;
+}
+
+/// The machine code of one function.
+std::shared_ptr<const MachineCode> made_of(const Code& code, std::size_t streams, std::size_t results,
+                                           const VectorSet& set = kVectors) {
+  const auto made = machine_code({{code, places_of(streams, results)}}, set);
+  return made.empty() ? nullptr : made[0];
+}
+
 /// The sets of vectors that this processor has.
 std::vector<VectorSet> vector_sets() {
   std::vector<VectorSet> all = {kAvx2};
@@ -84,15 +100,6 @@ template <class T> std::vector<Words<T>> run(const MachineCode& code, const std:
   }
   return out;
 }
-CodePlaces places_of(std::size_t streams, std::size_t results) {
-  CodePlaces p;
-  for (std::uint32_t s = 0; s < streams; ++s)
-    p.streams.push_back(1 + s);
-  for (std::uint32_t r = 0; r < results; ++r)
-    p.results.push_back(r);
-  return p;
-}
-
 template <class T> bool same(Word<T> a, Word<T> b) {
   return a == b || (std::isnan(std::bit_cast<T>(a)) && std::isnan(std::bit_cast<T>(b)));
 }
@@ -211,7 +218,7 @@ template <class T> void compare(const CodeBuilder& builder, const std::vector<Wo
   CHECK(count_wrong(interpreted) == 0);
   for (const VectorSet& set : vector_sets()) {
     CAPTURE(set.bytes);
-    const auto made = machine_code(code, places_of(x.size(), wanted.size()), set);
+    const auto made = made_of(code, x.size(), wanted.size(), set);
     REQUIRE(made);
     CHECK(count_wrong(run<T>(*made, x, {}, wanted.size(), n)) == 0);
   }
@@ -411,7 +418,7 @@ struct Compared {
 template <class T> void compare_random(std::uint64_t seed, const VectorSet& set, Compared& all) {
   const RandomCode<T> random(seed);
   const Code code = random.code();
-  const auto made = machine_code(code, places_of(random.streams.size(), random.results.size()), set);
+  const auto made = made_of(code, random.streams.size(), random.results.size(), set);
   REQUIRE(made);
   const auto y = run<T>(*made, random.streams, random.singles, random.results.size(), random.size());
   std::size_t compared = 0, wrong = 0;
@@ -493,16 +500,16 @@ TEST_CASE("random code computes what its operations mean", "[machine_code]") {
 
 TEST_CASE("equal code is made once, as long as it is in use", "[machine_code]") {
   if (!makes_machine_code()) return;
-  auto a = machine_code(small_code(1), places_of(1, 1));
-  CHECK(machine_code(small_code(1), places_of(1, 1)) == a);
-  const auto b = machine_code(small_code(2), places_of(1, 1));
+  auto a = made_of(small_code(1), 1, 1);
+  CHECK(made_of(small_code(1), 1, 1) == a);
+  const auto b = made_of(small_code(2), 1, 1);
   CHECK(b != a);
   CHECK(reinterpret_cast<std::uintptr_t>(b->run) % 64 == 0);
   CHECK((computes(*a, 1) && computes(*b, 2)));
   const std::weak_ptr<const MachineCode> watched = a;
   a = nullptr;
   CHECK(watched.expired());
-  CHECK(computes(*machine_code(small_code(1), places_of(1, 1)), 1));
+  CHECK(computes(*made_of(small_code(1), 1, 1), 1));
 }
 
 TEST_CASE("several threads make code, and forget it", "[machine_code]") {
@@ -514,7 +521,7 @@ TEST_CASE("several threads make code, and forget it", "[machine_code]") {
       std::vector<std::shared_ptr<const MachineCode>> kept;
       for (int i = 0; i < 3000; ++i) {   // some of it is equal, and some is forgotten
         const float c = static_cast<float>(i + 100 * t);
-        kept.push_back(machine_code(small_code(c), places_of(1, 1)));
+        kept.push_back(made_of(small_code(c), 1, 1));
         right[static_cast<std::size_t>(t)] += computes(*kept.back(), c);
         if (i % 700 == 0) kept.clear();
       }
@@ -526,12 +533,12 @@ TEST_CASE("several threads make code, and forget it", "[machine_code]") {
 
 TEST_CASE("a child process makes code of its own", "[machine_code]") {
   if (!makes_machine_code() || kThreadSanitizer) return;
-  static const auto before = machine_code(small_code(-1), places_of(1, 1));
+  static const auto before = made_of(small_code(-1), 1, 1);
   CHECK(in_child([] {
-    const auto mine = machine_code(small_code(-2), places_of(1, 1));
+    const auto mine = made_of(small_code(-2), 1, 1);
     return mine && computes(*mine, -2) && computes(*before, -1);
   }));
-  const auto after = machine_code(small_code(-3), places_of(1, 1));
+  const auto after = made_of(small_code(-3), 1, 1);
   CHECK((computes(*after, -3) && computes(*before, -1)));
 }
 
@@ -543,7 +550,7 @@ TEST_CASE("without memory for machine code there is none, and a warning", "[mach
     const rlimit none = {0, 0};
     setrlimit(RLIMIT_DATA, &none);   // of memory that may be written; what the heap has is left
     for (int i = 0; i < 3; ++i)
-      if (machine_code(small_code(0.5 + i), places_of(1, 1))) return false;
+      if (made_of(small_code(0.5 + i), 1, 1)) return false;
     return warnings == 1 && !makes_machine_code();
   }));
   CHECK(makes_machine_code());

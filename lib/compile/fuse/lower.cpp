@@ -312,9 +312,11 @@ class Lowering {
     for (std::size_t s = 0; s < stages_.size(); ++s)
       if (!stages_[s].code)
         write(stages_[s]);
-      else if (!write_code(s))
-        return {};
-    if (out_.machine.empty()) return {};   // nothing that is traced is needed
+      else
+        write_code(s);
+    if (made_.empty()) return {};   // nothing that is traced is needed
+    out_.machine = machine_code(std::move(made_));
+    if (out_.machine.empty()) return {};
     return std::move(out_);
   }
   void write(const Stage& stage) {
@@ -349,7 +351,7 @@ class Lowering {
     out_.calls.push_back(c);
     return static_cast<TableIndex>(out_.calls.size() - 1);
   }
-  bool write_code(std::size_t s) {
+  void write_code(std::size_t s) {
     StageCode& code = *stages_[s].code;
     CodePlaces places;
     places.first_single = out_.first_single();
@@ -364,12 +366,9 @@ class Lowering {
     if (s == last_code_)
       for (const auto& [lanes, r] : copies_)
         store(lanes, out_.registers + r);
-    if (places.results.empty()) return true;
-    auto made = machine_code(code.builder.finish(), places);
-    if (!made) return false;
-    out_.instructions.push_back({.kind = Kind::machine, .b = static_cast<TableIndex>(out_.machine.size())});
-    out_.machine.push_back(std::move(made));
-    return true;
+    if (places.results.empty()) return;
+    out_.instructions.push_back({.kind = Kind::machine, .b = static_cast<TableIndex>(made_.size())});
+    made_.push_back({code.builder.finish(), std::move(places)});
   }
 
   const Program& p_;
@@ -384,6 +383,7 @@ class Lowering {
   std::vector<ValueIndex> read_, written_;                 // by entry of the tables
   std::vector<std::pair<LaneValue, TableIndex>> copies_;   // results that are operands, or other results
   TableIndex locals_ = 0;
+  std::vector<PlacedCode> made_;
   GroupCode out_;
 };
 

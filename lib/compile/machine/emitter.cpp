@@ -36,11 +36,12 @@ void large_angles(const T* x, const T* y, T* result, double (*f)(double)) {
 // No instruction takes more.
 constexpr std::size_t kLongestInstruction = 15;
 std::size_t most_bytes(const Code& code) {
-  // A node takes up to twelve instructions, or a call up to 64, for each of up to 4 + 2 vectors; or it is a
-  // constant.
+  // A node takes up to twelve instructions, or a call up to 128, for each vector of the loop and of up to two
+  // that are left; or it is a constant.
   const auto calls = static_cast<std::size_t>(std::count_if(
       code.nodes.begin(), code.nodes.end(), [](const CodeNode& n) { return n.op == LaneOp::large_angle; }));
-  return 4096 + (code.nodes.size() * 12 + calls * 64) * 6 * kLongestInstruction +
+  const auto vectors = static_cast<std::size_t>(code.most_vectors) + 2;
+  return 4096 + (code.nodes.size() * 12 + calls * 128) * vectors * kLongestInstruction +
          code.nodes.size() * kGroupBytes;
 }
 

@@ -35,11 +35,12 @@ bool makes_machine_code() {
 #ifdef TAPEDECK_MACHINE_CODE
 namespace {
 
-std::size_t hash_of(const Code& code, const CodePlaces& places, const VectorSet& set) {
-  std::uint64_t h = mixed(static_cast<std::uint64_t>(code.lane_bytes + 16 * code.most_vectors + 256 * set.bytes), places.first_single);
-  for (const CodeNode& n : code.nodes)
+std::size_t hash_of(const PlacedCode& p, const VectorSet& set) {
+  std::uint64_t h = mixed(static_cast<std::uint64_t>(p.code.lane_bytes), p.places.first_single);
+  h = mixed(mixed(h, static_cast<std::uint64_t>(p.code.most_vectors)), static_cast<std::uint64_t>(set.bytes));
+  for (const CodeNode& n : p.code.nodes)
     h = mixed(h, hash_of(n));
-  for (const auto* list : {&places.streams, &places.results})
+  for (const auto* list : {&p.places.streams, &p.places.results})
     for (const std::uint32_t entry : *list)
       h = mixed(h, entry);
   return static_cast<std::size_t>(h);
@@ -56,20 +57,20 @@ AllCode& all_code() {
 /// Machine code that can be found as long as it is in use.
 class KnownCode : public MachineCode, public std::enable_shared_from_this<KnownCode> {
  public:
-  KnownCode(MachineCode made, Code code, CodePlaces places, const VectorSet& set)
-      : MachineCode(std::move(made)), code_(std::move(code)), places_(std::move(places)), set_(set) {}
+  KnownCode(MachineCode made, PlacedCode code, const VectorSet& set)
+      : MachineCode(std::move(made)), code_(std::move(code)), set_(set) {}
   ~KnownCode() {
     const std::lock_guard lock(code_lock);
     if (at_ != all_code().end()) all_code().erase(at_);
   }
   KnownCode(const KnownCode&) = delete;
 
-  static std::shared_ptr<const MachineCode> find(std::size_t hash, const Code& code, const CodePlaces& places,
+  static std::shared_ptr<const MachineCode> find(std::size_t hash, const PlacedCode& code,
                                                  const VectorSet& set) {
     const std::lock_guard lock(code_lock);
     const auto [from, to] = all_code().equal_range(hash);
     for (auto at = from; at != to; ++at)
-      if (at->second->code_ == code && at->second->places_ == places && at->second->set_ == set)
+      if (at->second->code_ == code && at->second->set_ == set)
         if (auto known = at->second->weak_from_this().lock()) return known;   // else it is being destroyed
     return nullptr;
   }
@@ -79,38 +80,61 @@ class KnownCode : public MachineCode, public std::enable_shared_from_this<KnownC
   }
 
  private:
-  Code code_;
-  CodePlaces places_;
+  PlacedCode code_;
   VectorSet set_;
   AllCode::iterator at_ = all_code().end();
 };
 
+constexpr std::size_t kLine = 64;   // at whose multiples functions begin
+std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+void warn_of_refusal(int reason) {
+  if (refused.exchange(true)) return;
+  warn(fmt::format(
+      "compile: the system gives no memory for machine code ({}), so compiled functions run without it, slower; "
+      "set TAPEDECK_MACHINE_CODE=0 in the environment to choose that",
+      std::strerror(reason)));
+}
+
 }   // namespace
 
-std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlaces& places,
-                                                const VectorSet& set) {
-  const std::size_t hash = hash_of(code, places, set);
-  if (auto known = KnownCode::find(hash, code, places, set)) return known;
-  const EmittedCode emitted = emit(code, places, set);
-  const std::shared_ptr<const std::byte> memory = executable_copy(emitted.bytes);
-  if (!memory) {
-    const int reason = errno;
-    if (!refused.exchange(true))
-      warn(
-          fmt::format("compile: the system gives no memory for machine code ({}), so compiled functions run "
-                      "without it, slower; set TAPEDECK_MACHINE_CODE=0 in the environment to choose that",
-                      std::strerror(reason)));
-    return nullptr;
+std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedCode> all,
+                                                             const VectorSet& set) {
+  struct New {
+    std::size_t index, hash, begin;   // begin: in memory
+    EmittedCode emitted;
+  };
+  std::vector<std::shared_ptr<const MachineCode>> made(all.size());
+  std::vector<New> news;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t hash = hash_of(all[i], set);
+    if ((made[i] = KnownCode::find(hash, all[i], set))) continue;
+    news.push_back({i, hash, bytes, emit(all[i].code, all[i].places, set)});
+    bytes += lines(news.back().emitted.bytes.size());
   }
-  std::byte* const entry = const_cast<std::byte*>(memory.get() + emitted.entry);   // which nobody writes
-  const auto made = std::make_shared<KnownCode>(
-      MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory}, code, places, set);
-  made->be_found(hash);
+  if (news.empty()) return made;
+  std::vector<std::byte> joined(bytes);
+  for (const New& n : news)
+    std::copy(n.emitted.bytes.begin(), n.emitted.bytes.end(),
+              joined.begin() + static_cast<std::ptrdiff_t>(n.begin));
+  const std::shared_ptr<const std::byte> memory = executable_copy(joined);
+  if (!memory) {
+    warn_of_refusal(errno);
+    return {};
+  }
+  for (const New& n : news) {
+    std::byte* const entry = const_cast<std::byte*>(memory.get() + n.begin + n.emitted.entry);   // read only
+    auto known = std::make_shared<KnownCode>(
+        MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory}, std::move(all[n.index]), set);
+    known->be_found(n.hash);
+    made[n.index] = std::move(known);
+  }
   return made;
 }
 #else
-std::shared_ptr<const MachineCode> machine_code(const Code&, const CodePlaces&, const VectorSet&) {
-  return nullptr;
+std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedCode>, const VectorSet&) {
+  return {};
 }
 #endif
 

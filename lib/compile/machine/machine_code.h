@@ -17,6 +17,12 @@ struct CodePlaces {
   friend bool operator==(const CodePlaces&, const CodePlaces&) = default;
 };
 
+struct PlacedCode {
+  Code code;   // from CodeBuilder::finish
+  CodePlaces places;
+  friend bool operator==(const PlacedCode&, const PlacedCode&) = default;
+};
+
 struct MachineCode {
   /// Computes the results for `bytes` bytes of each operand, a positive multiple of 64. Results must not
   /// overlap operands.
@@ -27,10 +33,9 @@ struct MachineCode {
 /// Whether machine code can be made for the processor that the library is built for, the environment has no
 /// TAPEDECK_MACHINE_CODE=0, and the system has not refused memory for it.
 bool makes_machine_code();
-/// Makes machine code, or finds that of equal code. Null if the system gives no memory for it, which it warns
-/// of once. `code` comes from CodeBuilder::finish. Precondition: makes_machine_code().
-/// The processor must have the vectors of `set`.
-std::shared_ptr<const MachineCode> machine_code(const Code& code, const CodePlaces& places,
-                                                const VectorSet& set = kVectors);
+/// Makes machine code of each, or finds that of equal code. Empty if the system gives no memory for it, which
+/// it warns of once. Precondition: makes_machine_code(), and the processor has the vectors of `set`.
+std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedCode> all,
+                                                             const VectorSet& set = kVectors);
 
 }   // namespace tapedeck::compiled
