@@ -20,7 +20,7 @@ PARTS = {
     "start/tensorflow_walkthrough": ["training", "differences"],
     "inside/testing": ["cases", "arm", "planted_faults", "planted_faults_control", "small_changes"],
     "reference/performance": ["beside_libtorch", "threads", "half_precision", "compiled_functions", "gradbench", "replicas"],
-    "inside/decisions": ["tapes", "memory", "ops", "kernels", "interface", "elementwise_functions", "map", "compiled_functions", "networks", "optimizers", "files",
+    "inside/decisions": ["tapes", "memory", "ops", "kernels", "interface", "elementwise_functions", "map", "compiled_functions", "groups", "networks", "optimizers", "files",
                          "replicas", "code_base"],
 }
 NOT_PAGES = {"reference/ops", "index"}     # the reference and the front page take their places
