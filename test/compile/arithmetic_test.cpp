@@ -1,4 +1,4 @@
-// The arithmetic of groups, with all forms of operands, compared bit for bit with the kernels of the ops.
+// Elementwise ops in groups, with operands of all kinds, compared bit for bit with the kernels of the ops.
 #include <random>
 
 #include "op/rules.h"
@@ -56,7 +56,7 @@ class Values {
         times(kernels_of_ops[2].kernel) {}
 
   /// A value that the node before has computed.
-  Access held() { return b.map(times, {moving[0], moving[1]}, "mul"); }
+  Access computed() { return b.map(times, {moving[0], moving[1]}, "mul"); }
   void keep(const Access& v) {
     if (v.reads()) b.outputs[v.of] = true;
   }
@@ -76,16 +76,16 @@ TEST_CASE("arithmetic of groups has the bits of the ops", "[program]") {
     Values v(dtype, n);
     if (k.kernel.operands == 1) {
       v.keep(v.b.map(k.kernel, {v.moving[0]}, k.op));
-      v.keep(v.b.map(k.kernel, {v.held()}, k.op));
-      v.keep(v.b.map(v.times, {v.b.map(k.kernel, {v.held()}, k.op), v.moving[1]}, "mul"));
+      v.keep(v.b.map(k.kernel, {v.computed()}, k.op));
+      v.keep(v.b.map(v.times, {v.b.map(k.kernel, {v.computed()}, k.op), v.moving[1]}, "mul"));
     } else {
       for (const Access& other : {v.moving[0], v.single, v.uniform}) {
         v.keep(v.b.map(k.kernel, {v.moving[1], other}, k.op));
         v.keep(v.b.map(k.kernel, {other, v.moving[1]}, k.op));
-        v.keep(v.b.map(k.kernel, {v.held(), other}, k.op));
-        v.keep(v.b.map(k.kernel, {other, v.held()}, k.op));
+        v.keep(v.b.map(k.kernel, {v.computed(), other}, k.op));
+        v.keep(v.b.map(k.kernel, {other, v.computed()}, k.op));
       }
-      const Access both = v.held();
+      const Access both = v.computed();
       v.keep(v.b.map(k.kernel, {both, both}, k.op));
     }
     CHECK(v.b.check() == 1);
@@ -101,9 +101,9 @@ TEST_CASE("products and the operations that follow them are rounded separately",
     for (int operands = 0; operands < 6; ++operands)
       for (const Access& c : {v.moving[0], v.uniform, v.single})
         for (const bool is_first : {false, true}) {
-          const Access held = v.held(), second = v.moving[1];
-          const std::vector<Access> pairs[] = {{held, second},    {second, held}, {held, v.uniform},
-                                               {v.uniform, held}, {held, held},   {second, v.uniform}};
+          const Access first = v.computed(), second = v.moving[1];
+          const std::vector<Access> pairs[] = {{first, second},    {second, first}, {first, v.uniform},
+                                               {v.uniform, first}, {first, first},   {second, v.uniform}};
           const Access x = v.b.map(v.times, pairs[operands], "mul");
           v.keep(v.b.map(k.kernel, is_first ? std::vector{x, c} : std::vector{c, x}, k.op));
         }
@@ -125,8 +125,8 @@ TEST_CASE("gradients of groups have the bits of the kernels", "[program]") {
             v.keep(dx);
         };
         pull(v.moving[1], v.moving[0]);
-        pull(v.moving[1], v.held());
-        pull(v.held(), v.moving[0]);
+        pull(v.moving[1], v.computed());
+        pull(v.computed(), v.moving[0]);
         pull(v.moving[1], v.uniform);
         pull(v.moving[1], v.ones);
         CHECK(v.b.check() == 1);
@@ -153,22 +153,22 @@ TEST_CASE("gradients of single operands are sums in groups", "[program]") {
   }
 }
 
-TEST_CASE("sums of a group's last result have the bits of the ops", "[program]") {
+TEST_CASE("sums of a group's results have the bits of the ops", "[program]") {
   const std::int64_t n = GENERATE(5, 64, 100, 4096, 33'000);
   for (const DType dtype : {DType::f32, DType::f64}) {
     CAPTURE(name_of(dtype), n);
     Values v(dtype, n);
-    const Access y = v.held();
+    const Access y = v.computed();
     v.keep(v.b.full_sum(y, false));
-    v.keep(v.b.map(v.times, {y, v.moving[0]}, "mul"));   // y is held on
-    v.keep(v.b.full_sum(v.held(), true));
+    v.keep(v.b.map(v.times, {y, v.moving[0]}, "mul"));   // y is read again
+    v.keep(v.b.full_sum(v.computed(), true));
     CHECK(v.b.check() == 1);
   }
 }
 
-TEST_CASE("a group may have more instructions than a chain of handlers", "[program]") {
+TEST_CASE("a group may have many instructions", "[program]") {
   Values v(DType::f32, 100);
-  Access y = v.held();
+  Access y = v.computed();
   for (int i = 0; i < 600; ++i)
     y = v.b.map(v.times, {y, v.moving[i % 2]}, "mul");
   v.keep(y);
@@ -194,9 +194,9 @@ TEST_CASE("sums of many terms become additions in the group that computes the te
 
 TEST_CASE("sums with a term computed outside the group are not split", "[program]") {
   Values v(DType::f32, 100);
-  v.keep(v.b.map(v.times, {v.held(), v.moving[1]}, "mul"));
+  v.keep(v.b.map(v.times, {v.computed(), v.moving[1]}, "mul"));
   const Access outside = v.b.op("add_n", {v.moving[0], v.moving[1]});
-  v.keep(v.b.op("add_n", {v.held(), outside}));
+  v.keep(v.b.op("add_n", {v.computed(), outside}));
   v.b.split_sums();
   CHECK(name_of(v.b.program[NodeId(v.b.program.size() - 1)]) == "add_n");
   CHECK(v.b.check() == 1);
@@ -204,7 +204,7 @@ TEST_CASE("sums with a term computed outside the group are not split", "[program
 
 TEST_CASE("sums with arguments among their terms become additions", "[program]") {
   Values v(DType::f32, 100);
-  v.keep(v.b.op("add_n", {v.moving[0], v.held(), v.moving[1]}));
+  v.keep(v.b.op("add_n", {v.moving[0], v.computed(), v.moving[1]}));
   v.b.split_sums();
   for (const Node& node : v.b.program.nodes())
     CHECK(name_of(node) != "add_n");

@@ -70,7 +70,7 @@ std::shared_ptr<const MachineCode> made_of(const Code& code, std::size_t streams
 /// The sets of vectors that this processor has.
 std::vector<VectorSet> vector_sets() {
   std::vector<VectorSet> all = {kAvx2};
-  if (kVectors == kAvx512) all.push_back(kAvx512);
+  if (__builtin_cpu_supports("avx512dq")) all.push_back(kAvx512);
   return all;
 }
 
@@ -294,7 +294,7 @@ template <class T> class RandomCode {
   std::vector<Known> results;
 
   explicit RandomCode(std::uint64_t seed)
-      : random_(seed), n_(64 / sizeof(T) * (1 + random_() % 9)), builder_(sizeof(T)) {
+      : random_(seed), n_(64 / sizeof(T) * (1 + random_() % 9)), builder_(sizeof(T), 1 << random_() % 3) {
     for (std::size_t s = 1 + random_() % 16; s > 0; --s) {
       const std::size_t number = streams.size();
       streams.push_back(numbers<T>(n_, random_()));
@@ -435,7 +435,7 @@ template <class T> void compare_random(std::uint64_t seed, const VectorSet& set,
     all.rare += compared;
 }
 
-/// x·x + 1 of one stream.
+/// x·x + c of one stream.
 Code small_code(double c) {
   CodeBuilder b(4);
   const LaneValue x = b.leaf(LaneOp::stream, 0);
@@ -510,6 +510,21 @@ TEST_CASE("equal code is made once, as long as it is in use", "[machine_code]") 
   a = nullptr;
   CHECK(watched.expired());
   CHECK(computes(*made_of(small_code(1), 1, 1), 1));
+}
+
+TEST_CASE("code that is made together is found and kept one by one", "[machine_code]") {
+  if (!makes_machine_code()) return;
+  const auto placed = [](double c) { return PlacedCode{small_code(c), places_of(1, 1)}; };
+  const auto known = made_of(small_code(7), 1, 1);
+  auto all = machine_code({placed(5), placed(7), placed(6), placed(5)});
+  REQUIRE(all.size() == 4);
+  CHECK(all[1] == known);
+  CHECK(all[3] == all[0]);
+  const auto six = all[2];
+  CHECK(reinterpret_cast<std::uintptr_t>(six->run) % 64 == 0);
+  CHECK(computes(*all[0], 5));
+  all.clear();
+  CHECK(computes(*six, 6));
 }
 
 TEST_CASE("several threads make code, and forget it", "[machine_code]") {

@@ -14,6 +14,7 @@
 #include "kernels/layout/copy.h"
 #include "ops/reduce/reduce.h"
 #include "tapedeck/ops.h"
+#include "tapedeck/threads.h"
 
 namespace tapedeck {
 
@@ -24,6 +25,7 @@ class ProgramBuilder {
   Program program;
   std::vector<Tensor> values;        // computed by the kernels; by value of the program
   IdVector<ValueId, bool> outputs;   // the values that the caller reads
+  int threads = 0;                   // if not 0: groups are made before so many are allowed
 
   Access argument(const Tensor& x) { return known(program.add_argument(x.spec()), x); }
   Access constant(const Tensor& x) { return known(program.add_constant(x), x); }
@@ -245,6 +247,7 @@ class ProgramBuilder {
     CHECK(verify(program, *passes, step, group.code()).value_or("") == "");
     for (const ValueId v : group.writes())
       CHECK(kept[v]);
+    if (threads > 0) set_num_threads(threads);
     const Arena scratch(group.scratch_bytes() + 64);
     const auto past = reinterpret_cast<std::uintptr_t>(scratch.at(0).get()) & 63;
     group.run(memory, scratch.at(static_cast<std::int64_t>(-past & 63)));

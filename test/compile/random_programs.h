@@ -50,9 +50,9 @@ inline const kernels::MapKernel add_map = map_kernel<decltype(kAdd), 2>,
 inline const kernels::VjpKernel
     mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(),
     tanh_vjp = Fused<OfTanh>::vjp_kernel(),
-    product_vjp =
-        Fused<detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_a)>, 2>,
-              detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_b)>, 2>>::vjp_kernel(),
+    // Its first gradient, -dy, is written before the second one is computed.
+    early_vjp = Fused<detail::Partial<std::remove_const_t<decltype(partial::of_sub_in_b)>, 2>,
+                      detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_a)>, 2>>::vjp_kernel(),
     sum_vjp = Fused<detail::Partial<std::remove_const_t<decltype(partial::of_add_in_a)>, 2>,
                     detail::Partial<std::remove_const_t<decltype(partial::of_add_in_b)>, 2>>::vjp_kernel(),
     square_vjp = Fused<Twice>::vjp_kernel();
@@ -136,7 +136,7 @@ class RandomProgram {
   }
 
  private:
-  const kernels::VjpKernel& product() { return random_() % 2 ? mul_vjp : product_vjp; }   // the op's
+  const kernels::VjpKernel& product() { return random_() % 2 ? mul_vjp : early_vjp; }
   static std::int64_t size_of_value(const Access& v) { return v.size(); }
   void push(const Access& v) {
     if (size_of_value(v) == n_) full_.push_back(v);
@@ -184,7 +184,7 @@ class RandomMatrixProgram {
         return push(b.map(mul_add_map, {any(), pick(full_), any()}));
       case 7:
       case 8: {
-        const kernels::VjpKernel& k = random_() % 3 ? random_() % 2 ? product_vjp : mul_vjp : sum_vjp;
+        const kernels::VjpKernel& k = random_() % 3 ? random_() % 2 ? early_vjp : mul_vjp : sum_vjp;
         for (const Access& v : b.vjp(k, {pick(full_), any()}, pick(full_), pick(full_),
                                      1 + static_cast<unsigned>(random_() % 3)))
           if (v.reads()) push(v);

@@ -1,5 +1,7 @@
 // Faults in programs, in the code of groups and in plans: the verifiers find each of them, or it has no
 // effect.
+#include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -22,6 +24,12 @@ namespace {
 struct Counts {
   int found = 0, harmless = 0, groups = 0, machine = 0;
 };
+
+/// Sets the sign and the payload of NaN, which machine code may change.
+template <class T> void unify_nan(std::byte* x, std::int64_t n) {
+  for (auto* const p = reinterpret_cast<T*>(x); n > 0; --n)
+    if (std::isnan(p[n - 1])) p[n - 1] = std::numeric_limits<T>::quiet_NaN();
+}
 
 /// The bytes of the values of a step that must be in memory, by code that the verifier has passed.
 using Results = std::map<ValueId, std::vector<std::byte>>;
@@ -47,8 +55,11 @@ Results results_of(const ProgramBuilder& b, const Step& step, const IdVector<Val
   group.run(memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
   Results all;
   for (const ValueId v : written) {
-    const std::byte* const p = memory.read[v].get();
-    all[v].assign(p, p + b.values[v.index()].nbytes());
+    const Tensor& x = b.values[v.index()];
+    std::byte* const p = memory.write[v].get();
+    if (x.dtype() == DType::f32) unify_nan<float>(p, x.size());
+    if (x.dtype() == DType::f64) unify_nan<double>(p, x.size());
+    all[v].assign(p, p + x.nbytes());
   }
   return all;
 }
@@ -84,6 +95,14 @@ template <class F> void for_each_fault(const GroupCode& code, const F& f) {
     for (int bit = 0; bit < code.calls[k].operands; ++bit)
       changed(
           [&](GroupCode& c) { c.calls[k].moves = static_cast<std::uint16_t>(c.calls[k].moves ^ 1u << bit); });
+    changed([&](GroupCode& c) { c.calls[k].first = static_cast<std::uint32_t>(c.entries.size()); });
+    for (const GroupCall& other : code.calls)
+      if (other.is_vjp == code.calls[k].is_vjp && other.operands == code.calls[k].operands) {
+        changed([&](GroupCode& c) { c.calls[k].loop = other.loop; });
+        changed([&](GroupCode& c) { c.calls[k].tracer = other.tracer; });
+      }
+    if (code.calls[k].operands > 1)
+      changed([&](GroupCode& c) { std::swap(c.entries[c.calls[k].first], c.entries[c.calls[k].first + 1]); });
     if (!code.calls[k].is_vjp) continue;
     for (int r = 0; r + 2 < code.calls[k].operands; ++r)
       for (const auto put : {kernels::Put::nothing, kernels::Put::store, kernels::Put::add})

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <thread>
 
 #include "compile/fuse/lower.h"
@@ -16,8 +17,7 @@
 namespace tapedeck::compiled {
 namespace {
 
-using kernels::kElementwise, kernels::MapLoop, kernels::Stream, kernels::VjpLoop,
-    kernels::VjpRow;
+using kernels::kElementwise, kernels::MapLoop, kernels::Stream, kernels::VjpLoop, kernels::VjpRow;
 using Kind = GroupInstruction::Kind;
 
 constexpr std::int64_t kLine = 64;
@@ -29,7 +29,8 @@ constexpr std::int64_t pieces_of(std::int64_t n, std::int64_t piece) { return (n
 class Areas {
  public:
   static constexpr std::int64_t kMost = 64;
-  /// As many as threads may want at a time. If there are more threads, some wait.
+  /// As many as threads may want at a time, now or if more are allowed later. If there are more threads, some
+  /// wait.
   static std::int64_t count_for(std::int64_t pieces) {
     if (pieces == 1) return 1;
     const auto threads = std::max(static_cast<std::int64_t>(std::thread::hardware_concurrency()),
@@ -166,12 +167,13 @@ template <class T> struct Group::Run {
   std::byte* scratch;
   const std::int64_t n = g.code_.pass.n;
 
-  // The elements of a block: as many as let the registers of the group fill half of the L1 cache.
+  // The elements of a block: as many as let the registers of the group fill half of the L1 cache. One
+  // instruction needs no registers, and runs on a piece at once.
   static std::int64_t block_of(const GroupCode& c, std::int64_t piece) {
     const std::int64_t all = kernels::padded<T>(std::min(piece, c.pass.n));
     if (c.instructions.size() == 1) return all;
     constexpr std::int64_t half_of_cache = 1 << 14, most = 2048;   // bytes
-    constexpr std::int64_t step = 8 * kernels::kWidth<T>;          // of sums
+    constexpr std::int64_t step = 2 * PartialSum<T>::step;
     const std::int64_t bytes = std::min(most, half_of_cache / (c.registers + 1));
     return std::min(std::max(bytes / size / step, std::int64_t(1)) * step, all);
   }
@@ -206,9 +208,8 @@ template <class T> struct Group::Run {
   }
 
   void run() const {
-    if (g.layout_.areas == 1) {
-      for (std::int64_t begin = 0; begin < n; begin += g.piece_)
-        run_piece(begin, std::min(begin + g.piece_, n), scratch);
+    if (n <= g.piece_) {
+      run_piece(0, n, scratch);
     } else {
       Areas areas(g.layout_.areas);
       parallel_for(n, g.piece_, [&](std::int64_t begin, std::int64_t end) {
@@ -324,11 +325,16 @@ std::int64_t multiple_of(const GroupCode& code) {
 
 Group::Group(const Program& p, const Passes& passes, const Step& step, const IdVector<ValueId, bool>& kept)
     : Group(make_group_code(p, passes, step, kept), p) {}
-Group::Group(GroupCode code, const Program& p)
-    : Group(code, makes_machine_code() ? with_machine_code(p, code) : std::optional<GroupCode>()) {}
-
+Group::Group(GroupCode code, const Program& p) : code_(std::move(code)) {
+  if (makes_machine_code()) machine_ = with_machine_code(p, code_);
+  lay_out();
+}
 Group::Group(GroupCode code, std::optional<GroupCode> machine)
     : code_(std::move(code)), machine_(std::move(machine)) {
+  lay_out();
+}
+
+void Group::lay_out() {
   const std::int64_t n = code_.pass.n;
   const std::int64_t multiple = multiple_of(code_);
   piece_ = n < kElementwise.least ? n : pieces_of(kElementwise.piece_of(n), multiple) * multiple;

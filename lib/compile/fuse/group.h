@@ -3,6 +3,7 @@
 // the same bits as those of the nodes run one after the other, for any number of threads.
 #pragma once
 #include <optional>
+#include <span>
 
 #include "compile/fuse/cursor.h"
 #include "compile/fuse/group_code.h"
@@ -51,6 +52,7 @@ class Group {
   };
 
   Group(GroupCode code, const Program& p);
+  void lay_out();
   const GroupCode& running() const { return machine_ ? *machine_ : code_; }
 
   GroupCode code_;

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory_resource>
 #include <tuple>
+#include <utility>
 
 #include "compile/fuse/logic.h"
 #include "core/format.h"
@@ -346,33 +347,35 @@ class Coder {
       add_to(code_.writes, s.to);
   }
 
-  // Linear scan. The register of an operand that nothing reads again may be reused for the result, since
-  // loops read a vector of each operand before they write a vector. That of a view is its own.
+  // Linear scan. The register of an operand that nothing reads again may be reused for the result of a map,
+  // since its loop reads a vector of each operand before it writes a vector; loops of vjps may write a gradient
+  // first. The register of a fetch is never reused.
   void assign_registers() {
     std::vector<std::size_t> last_use(locals_, 0);   // the index of an instruction
     for (std::size_t i = 0; i < drafts_.size(); ++i)
       for_each_local(drafts_[i], 0, drafts_[i].operands + drafts_[i].results,
                      [&](std::uint32_t local) { last_use[local] = i; });
     register_of_.assign(locals_, kUnassigned);
-    std::vector<bool> is_released(locals_, false);
+    std::vector<bool> is_settled(locals_, false);   // released, or never to be
     std::vector<std::uint32_t> free;
     for (std::size_t i = 0; i < drafts_.size(); ++i) {
       const Draft& d = drafts_[i];
       if (d.kind == Kind::fetch) {
         for_each_local(d, d.operands, d.operands + d.results, [&](std::uint32_t local) {
           register_of_[local] = code_.registers++;
-          is_released[local] = true;   // never to another result
+          is_settled[local] = true;
         });
         continue;
       }
       const auto release = [&](std::uint32_t local) {
-        if (last_use[local] != i || is_released[local]) return;
-        is_released[local] = true;
+        if (last_use[local] != i || is_settled[local]) return;
+        is_settled[local] = true;
         free.push_back(register_of_[local]);
       };
-      for_each_local(d, 0, d.operands, release);
+      const bool is_vjp = d.kind == Kind::call && code_.calls[d.at].is_vjp;
+      if (!is_vjp) for_each_local(d, 0, d.operands, release);
       for_each_local(d, d.operands, d.operands + d.results, [&](std::uint32_t local) { take(local, free); });
-      for_each_local(d, d.operands, d.operands + d.results, release);
+      for_each_local(d, 0, d.operands + d.results, release);
     }
   }
   template <class F>

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <unordered_map>
 
 #include "compile/machine/machine_code.h"
 #include "core/bytes.h"
-#include "core/format.h"
 #include "kernels/elementwise/vjp.h"
 
 namespace tapedeck::compiled {
@@ -39,8 +39,10 @@ class Lowering {
     code_to_append_to();   // for results that are operands, or results twice
     last_code_ = stages_.size() - 1;
     place_results();
-    for (const GroupInstruction& i : ends_)
-      append_end(i);
+    for (Stage& s : ends_) {
+      read_in(stages_.size(), s.x[0]);
+      stages_.push_back(std::move(s));
+    }
     assign_locals();
     return write();
   }
@@ -66,16 +68,16 @@ class Lowering {
   };
   /// An instruction, with values in place of entries; or code.
   struct Stage {
-    GroupInstruction instruction = {Kind::machine};
+    GroupInstruction instruction = {};
     std::vector<ValueIndex> x = {}, y = {};
     std::unique_ptr<StageCode> code = nullptr;
   };
   static int most_vectors(const Pass& pass) {
-    const std::int64_t vectors = (pass.n * size_of(pass.dtype) + kVectors.bytes - 1) / kVectors.bytes;
+    const std::int64_t lines = (pass.n * size_of(pass.dtype) + 63) / 64, vectors = lines * 64 / kVectors.bytes;
     return vectors < 2 ? 1 : vectors < 4 ? 2 : 4;
   }
-  // Of the code of a stage. Its instructions fit the cache, and the processor begins with the next vectors
-  // before its longest chain is done.
+  // Of the code of a stage, and of one function more where that is met for the first time. Its instructions
+  // fit the cache, and the processor begins with the next vectors before its longest chain is done.
   static constexpr std::size_t kMostNodes = 2000, kMostDepth = 32;
 
   // Values.
@@ -134,14 +136,13 @@ class Lowering {
         return follow_call(i);
       case Kind::copy:
         return set(i.y, i.b ? repeated(read_[i.a]) : read_[i.a]);
-      default:   // narrow, sum
-        ends_.push_back(i);
-        ends_.back().a = read_[i.a];
+      case Kind::narrow:
+      case Kind::sum:
+        ends_.push_back({.instruction = i, .x = {read_[i.a]}});
+        return;
+      case Kind::machine:
+        return;   // there is none yet
     }
-  }
-  void append_end(const GroupInstruction& i) {
-    read_in(stages_.size(), i.a);
-    stages_.push_back({.instruction = i, .x = {i.a}});
   }
   // A single element as a value with one element for each element of the block.
   ValueIndex repeated(ValueIndex x) { return add_computed(lanes_of(x, code_to_append_to())); }
@@ -333,9 +334,15 @@ class Lowering {
       case Kind::call:
         i.b = write_call(stage);
         break;
-      default:   // narrow, sum
+      case Kind::narrow:
+        i.y += out_.registers - code_.registers;
+        [[fallthrough]];
+      case Kind::sum:
         i.a = read_entry(stage.x[0]);
-        if (i.kind == Kind::narrow) i.y += out_.registers - code_.registers;
+        break;
+      case Kind::copy:
+      case Kind::machine:
+        break;   // are no stages
     }
     out_.instructions.push_back(i);
   }
@@ -377,7 +384,7 @@ class Lowering {
   std::vector<BlockValue> values_;
   std::vector<Stage> stages_;
   std::size_t prepared_ = 0;             // how many of the stages have been followed that fetch and widen
-  std::vector<GroupInstruction> ends_;   // sums and results of bools; a: a value
+  std::vector<Stage> ends_;   // sums and results of bools
   std::size_t last_code_ = 0;
   bool has_traced_ = false;
   std::vector<ValueIndex> read_, written_;                 // by entry of the tables

@@ -16,7 +16,7 @@ inline std::int64_t part_of(const GroupCode::Sum& s) {
                                             : s.rows.width * s.rows.rows_of_band;
 }
 
-/// What is added begins at multiples of eight vectors.
+/// What is added begins at multiples of `step`.
 template <class T> struct alignas(64) PartialSum {
   using Vector = kernels::Batch<T>;
   static constexpr std::int64_t w = kernels::kWidth<T>, step = 4 * w;

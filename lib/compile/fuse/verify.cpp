@@ -6,10 +6,10 @@
 // relies on the same facts about nodes: logic_kernel, row_sum_of, and which constants are uniform.
 #include "compile/fuse/verify.h"
 
+#include <algorithm>
 #include <bit>
 #include <memory_resource>
 #include <unordered_map>
-#include <utility>
 
 #include "compile/fuse/logic.h"
 #include "compile/ir/broken_rule.h"
@@ -119,24 +119,30 @@ class GroupVerifier {
     if (a.size() == n_) return elements(a.of, a.first);
     return view(a.of, a.first, kernels::broadcast(a.spec.shape, shape_of_pass(p_, p_[at_])));
   }
-  Term list(const std::vector<Term>& x, const void* loop) {
-    Term t = terms_.make(Head::next, reinterpret_cast<std::uintptr_t>(loop));
+  /// The loop of a kernel for the dtype of the group, and its tracer.
+  struct Function {
+    std::uintptr_t loop, tracer;
+  };
+  Term list(const std::vector<Term>& x, Function f) {
+    Term t = terms_.make(Head::next, f.loop, f.tracer);
     for (const Term one : x)
       t = terms_.make(Head::next, t, one);
     return t;
   }
-  template <class Kernel> const void* loop_of(const Kernel& k) const {
-    return code_.pass.dtype == DType::f32 ? reinterpret_cast<const void*>(k.f32)
-                                          : reinterpret_cast<const void*>(k.f64);
+  template <class Kernel> Function function_of(const Kernel& k) const {
+    const auto of = [](auto* loop, auto* tracer) {
+      return Function{reinterpret_cast<std::uintptr_t>(loop), reinterpret_cast<std::uintptr_t>(tracer)};
+    };
+    return code_.pass.dtype == DType::f32 ? of(k.f32, k.traced_f32) : of(k.f64, k.traced_f64);
   }
-  Term call(const std::vector<Term>& x, const void* loop, std::uint64_t result) {
-    return terms_.make(Head::result, list(x, loop), result);
+  Term call(const std::vector<Term>& x, Function f, std::uint64_t result) {
+    return terms_.make(Head::result, list(x, f), result);
   }
   Term map(const std::vector<Access>& in, const kernels::MapKernel& k) {
     std::vector<Term> x;
     for (const Access& a : in)
       x.push_back(operand(a));
-    return call(x, loop_of(k), 0);
+    return call(x, function_of(k), 0);
   }
 
   void want(const Node& node) {
@@ -201,7 +207,7 @@ class GroupVerifier {
     std::vector<Term> x;
     for (const Access& a : n.in)
       x.push_back(a.reads() ? operand(a) : kUnknown);
-    return call(x, loop_of(*n.kernel), i);
+    return call(x, function_of(*n.kernel), i);
   }
 
   // The computed terms, from the code.
@@ -308,6 +314,8 @@ class GroupVerifier {
     added_[sum] = t;
   }
   void follow_call(const GroupCall& c) {
+    if (c.is_vjp ? c.operands < 3 || c.operands > kernels::kFusedInputs + 2 : c.operands > kernels::kMaxOperands)
+      broken("a call has a wrong number of operands");
     const std::size_t places = c.operands + (c.is_vjp ? c.operands - 2u : 1u);
     if (c.first > code_.entries.size() || places > code_.entries.size() - c.first)
       broken("a call has too few entries");
@@ -318,14 +326,16 @@ class GroupVerifier {
       const TableIndex e = entry[k];
       x.push_back(e == 0 ? kUnknown : read(e, moves));
     }
-    const auto* const loop = reinterpret_cast<const void*>(c.loop);
-    if (!c.is_vjp) return write(entry[c.operands], call(x, loop, 0));
+    const Function f = {reinterpret_cast<std::uintptr_t>(c.loop), reinterpret_cast<std::uintptr_t>(c.tracer)};
+    if (!c.is_vjp) return write(entry[c.operands], call(x, f, 0));
     if (x.back() == kUnknown || !(c.moves >> (c.operands - 1) & 1))
       broken("a cotangent is missing, or is a single element");
     for (TableIndex k = 0; k + 2 < c.operands; ++k) {
       if (c.put[k] == Put::nothing) continue;
       const TableIndex y = entry[c.operands + k];
-      const Term dx = call(x, loop, k);
+      const Term dx = call(x, f, k);
+      if (y < code_.registers && std::find(entry, entry + c.operands, 1 + y) != entry + c.operands)
+        broken("a gradient is written over an operand");
       if (c.put[k] == Put::store)
         write(y, dx);
       else if (c.put[k] == Put::add && y < written_.size() && written_[y] != kUnknown)

@@ -55,7 +55,7 @@ class Emitter : Xbyak::CodeGenerator {
         set_(set),
         plan_(plan_registers(code, set)),
         wide_(code.lane_bytes == 8),
-        has_masks_(set.bytes == 64),
+        is_avx512_(set.bytes == 64),
         constant_(code.nodes.size(), 0) {
     write_constants();
     choose_pointers();
@@ -195,7 +195,7 @@ class Emitter : Xbyak::CodeGenerator {
     const CodeNode& n = node(v);
     RareCode& rare = *rare_.emplace_back(std::make_unique<RareCode>(RareCode{v, u, {}, {}}));
     const Vector& mask = in_register(n.x[2], u, kSpare);
-    if (has_masks_) {
+    if (is_avx512_) {
       vptestmd(kMask, mask, mask);
       kortestw(kMask, kMask);
     } else {
@@ -219,10 +219,10 @@ class Emitter : Xbyak::CodeGenerator {
   // Where values are.
 
   const Vector& vector(int number) const { return vectors_[static_cast<std::size_t>(number)]; }
-  static std::array<Vector, 32> all_vectors(bool wide) {
+  static std::array<Vector, 32> all_vectors(bool is_avx512) {
     std::array<Vector, 32> all;
     for (int i = 0; i < 32; ++i)
-      all[static_cast<std::size_t>(i)] = wide ? Vector(Zmm(i)) : Vector(Ymm(i));
+      all[static_cast<std::size_t>(i)] = is_avx512 ? Vector(Zmm(i)) : Vector(Ymm(i));
     return all;
   }
   bool has_register(LaneValue v) const { return plan_.first_register[v] >= 0 || plan_.pinned[v] >= 0; }
@@ -303,8 +303,9 @@ class Emitter : Xbyak::CodeGenerator {
 
   /// y = the mask f(a, b). AVX-512 has it in a register of bits first.
   template <class F> void test(LaneValue v, int u, LaneValue a, LaneValue b, const F& f) {
-    if (!has_masks_) return binary(v, u, a, b, f);
-    const Vector& x = in_register(a, u, kSpare), y = result(v, u);
+    if (!is_avx512_) return binary(v, u, a, b, f);
+    const Vector& x = in_register(a, u, kSpare);
+    const Vector& y = result(v, u);
     with_operand(b, u, [&](const Operand& o) { f(kMask, x, o); });
     wide_ ? vpmovm2q(y, kMask) : vpmovm2d(y, kMask);
     store_result(v, u, y);
@@ -312,7 +313,7 @@ class Emitter : Xbyak::CodeGenerator {
 
   void write(LaneValue v, int u) {
     const CodeNode& n = node(v);
-    const LaneValue a = n.x[0], b = n.x[1];
+    LaneValue a = n.x[0], b = n.x[1];
     const auto imm = static_cast<std::uint8_t>(n.imm);
     using Y = const Vector&;
     using O = const Operand&;
@@ -361,13 +362,14 @@ class Emitter : Xbyak::CodeGenerator {
         return test(v, u, a, b,
                     [&](const auto& y, Y x, O o) { wide_ ? vcmppd(y, x, o, imm) : vcmpps(y, x, o, imm); });
       case LaneOp::int_equal:
+        if (!has_register(a) && has_register(b)) std::swap(a, b);
         return test(v, u, a, b,
                     [&](const auto& y, Y x, O o) { wide_ ? vpcmpeqq(y, x, o) : vpcmpeqd(y, x, o); });
       case LaneOp::int_greater:
         return test(v, u, a, b,
                     [&](const auto& y, Y x, O o) { wide_ ? vpcmpgtq(y, x, o) : vpcmpgtd(y, x, o); });
       case LaneOp::select:
-        return has_masks_ ? select_bits(v, u) : select(v, u);
+        return is_avx512_ ? select_bits(v, u) : select(v, u);
       case LaneOp::large_angle:
         return call(v, u);
       case LaneOp::constant:
@@ -378,7 +380,7 @@ class Emitter : Xbyak::CodeGenerator {
   }
 
   void round(const Vector& y, const Operand& x, std::uint8_t how) {
-    if (has_masks_)
+    if (is_avx512_)
       wide_ ? vrndscalepd(y, x, how) : vrndscaleps(y, x, how);
     else
       wide_ ? vroundpd(y, x, how) : vroundps(y, x, how);
@@ -452,7 +454,7 @@ class Emitter : Xbyak::CodeGenerator {
     mov(rdi, after(rsp, first_argument));
     lea(rdx, after(rsp, result_of_call()));
     mov(rcx, n.imm);
-    mov(rax, has_masks_ ? address_of_large_angles<64>() : address_of_large_angles<32>());
+    mov(rax, is_avx512_ ? address_of_large_angles<64>() : address_of_large_angles<32>());
     vzeroupper();
     CodeGenerator::call(rax);
     for (int i = 0; i < 8; ++i)
@@ -483,8 +485,8 @@ class Emitter : Xbyak::CodeGenerator {
   const CodePlaces& places_;
   const VectorSet set_;
   const RegisterPlan plan_;
-  const bool wide_, has_masks_;   // lanes of 8 bytes; AVX-512
-  const std::array<Vector, 32> vectors_ = all_vectors(has_masks_);
+  const bool wide_, is_avx512_;   // lanes of 8 bytes; AVX-512
+  const std::array<Vector, 32> vectors_ = all_vectors(is_avx512_);
   /// Registers of no value: for a result that is kept on the stack, for one operand from memory, and for a
   /// mask of bits.
   const Vector kResult = vector(set_.registers - 2), kSpare = vector(set_.registers - 1);

@@ -18,7 +18,7 @@ template <class F> auto lane_result(LaneOp op, std::uint64_t imm, auto a, auto b
   const F x = std::bit_cast<F>(a), y = std::bit_cast<F>(b);
   const auto real = [](F v) { return std::bit_cast<U>(v); };
   const auto mask = [](bool v) { return v ? static_cast<U>(-1) : U(0); };
-  const auto is_set = [](U m) { return static_cast<I>(m) < 0; };   // the sign decides
+  const auto is_set = [](U m) { return static_cast<I>(m) < 0; };   // a mask has all bits or none
   switch (op) {
     case LaneOp::add:
       return real(x + y);

@@ -1,11 +1,13 @@
 // In: code, and where its operands are. Out: machine code, shared by equal code.
 #include "compile/machine/machine_code.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "compile/machine/code_pages.h"
@@ -17,6 +19,8 @@
 namespace tapedeck::compiled {
 
 namespace {
+
+static_assert(!kernels::kTraced || kVectors.bytes == sizeof(xsimd::batch<float>));
 
 constinit std::atomic<bool> refused{false};   // by the system
 
@@ -101,35 +105,42 @@ void warn_of_refusal(int reason) {
 std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedCode> all,
                                                              const VectorSet& set) {
   struct New {
-    std::size_t index, hash, begin;   // begin: in memory
-    EmittedCode emitted;
+    std::size_t index, hash, entry;   // entry: in memory
   };
   std::vector<std::shared_ptr<const MachineCode>> made(all.size());
   std::vector<New> news;
-  std::size_t bytes = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> equals;   // of `all`: one, and an earlier one that is equal
+  std::vector<std::byte> joined;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t hash = hash_of(all[i], set);
     if ((made[i] = KnownCode::find(hash, all[i], set))) continue;
-    news.push_back({i, hash, bytes, emit(all[i].code, all[i].places, set)});
-    bytes += lines(news.back().emitted.bytes.size());
+    const auto same = std::find_if(news.begin(), news.end(), [&](const New& n) {
+      return n.hash == hash && all[n.index] == all[i];
+    });
+    if (same != news.end()) {
+      equals.push_back({i, same->index});
+      continue;
+    }
+    const EmittedCode emitted = emit(all[i].code, all[i].places, set);
+    news.push_back({i, hash, joined.size() + emitted.entry});
+    joined.insert(joined.end(), emitted.bytes.begin(), emitted.bytes.end());
+    joined.resize(lines(joined.size()));
   }
   if (news.empty()) return made;
-  std::vector<std::byte> joined(bytes);
-  for (const New& n : news)
-    std::copy(n.emitted.bytes.begin(), n.emitted.bytes.end(),
-              joined.begin() + static_cast<std::ptrdiff_t>(n.begin));
   const std::shared_ptr<const std::byte> memory = executable_copy(joined);
   if (!memory) {
     warn_of_refusal(errno);
     return {};
   }
   for (const New& n : news) {
-    std::byte* const entry = const_cast<std::byte*>(memory.get() + n.begin + n.emitted.entry);   // read only
+    std::byte* const entry = const_cast<std::byte*>(memory.get() + n.entry);   // which nobody writes
     auto known = std::make_shared<KnownCode>(
         MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory}, std::move(all[n.index]), set);
     known->be_found(n.hash);
     made[n.index] = std::move(known);
   }
+  for (const auto& [one, earlier] : equals)
+    made[one] = made[earlier];
   return made;
 }
 #else

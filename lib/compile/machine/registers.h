@@ -19,6 +19,6 @@ struct RegisterPlan {
   int slots = 0;
 };
 
-RegisterPlan plan_registers(const Code& code, const VectorSet& set = kVectors);
+RegisterPlan plan_registers(const Code& code, const VectorSet& set);
 
 }   // namespace tapedeck::compiled
