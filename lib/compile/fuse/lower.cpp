@@ -77,8 +77,9 @@ class Lowering {
     return vectors < 2 ? 1 : vectors < 4 ? 2 : 4;
   }
   // Of the code of a stage, and of one function more where that is met for the first time. Its instructions
-  // fit the cache, and the processor begins with the next vectors before its longest chain is done.
-  static constexpr std::size_t kMostNodes = 2000, kMostDepth = 32;
+  // fit the cache, its values at most 32 KB of the stack, and the processor begins with the next vectors before
+  // its longest chain is done.
+  static constexpr std::size_t kMostNodes = 500, kMostDepth = 32;
 
   // Values.
 

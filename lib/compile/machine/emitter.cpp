@@ -23,6 +23,7 @@ using Xbyak::Address, Xbyak::Opmask, Xbyak::Operand, Xbyak::Reg64, Xbyak::Ymm, X
 using Vector = Xbyak::Xmm;   // a Ymm or a Zmm
 
 constexpr int kGroupBytes = 64;   // of which all lengths are multiples
+constexpr int kPage = 4096;       // the smallest guard of a stack
 
 template <class T, std::size_t lanes>
 void large_angles(const T* x, const T* y, T* result, double (*f)(double)) {
@@ -124,6 +125,9 @@ class Emitter : Xbyak::CodeGenerator {
     for (const Reg64& r : saved)
       push(r);
     if (const int frame = frame_bytes()) {
+      // Reads each page, so that none beyond the end of the stack is written.
+      for (int page = kPage; page < frame + set_.bytes; page += kPage)
+        mov(eax, after(rsp, -page));
       sub(rsp, static_cast<std::uint32_t>(frame));
       and_(rsp, static_cast<std::uint32_t>(-set_.bytes));
     }
