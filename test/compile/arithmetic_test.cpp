@@ -103,7 +103,7 @@ TEST_CASE("products and the operations that follow them are rounded separately",
         for (const bool is_first : {false, true}) {
           const Access first = v.computed(), second = v.moving[1];
           const std::vector<Access> pairs[] = {{first, second},    {second, first}, {first, v.uniform},
-                                               {v.uniform, first}, {first, first},   {second, v.uniform}};
+                                               {v.uniform, first}, {first, first},  {second, v.uniform}};
           const Access x = v.b.map(v.times, pairs[operands], "mul");
           v.keep(v.b.map(k.kernel, is_first ? std::vector{x, c} : std::vector{c, x}, k.op));
         }

@@ -70,7 +70,9 @@ std::shared_ptr<const MachineCode> made_of(const Code& code, std::size_t streams
 /// The sets of vectors that this processor has.
 std::vector<VectorSet> vector_sets() {
   std::vector<VectorSet> all = {kAvx2};
+#ifdef __x86_64__
   if (__builtin_cpu_supports("avx512dq")) all.push_back(kAvx512);
+#endif
   return all;
 }
 

@@ -217,8 +217,7 @@ TEST_CASE("code with indices outside its tables is found", "[program]") {
       if (kind == Kind::fetch) CHECK(is_found(set(&GroupInstruction::b, code.views.size())));
       if (kind == Kind::sum) CHECK(is_found(set(&GroupInstruction::b, code.sums.size())));
       if (kind != Kind::call) CHECK(is_found(set(&GroupInstruction::a, code.size())));
-      if (kind != Kind::call && kind != Kind::sum)
-        CHECK(is_found(set(&GroupInstruction::y, code.written())));
+      if (kind != Kind::call && kind != Kind::sum) CHECK(is_found(set(&GroupInstruction::y, code.written())));
       ++checked;
     }
   }

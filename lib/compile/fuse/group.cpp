@@ -48,9 +48,7 @@ class Areas {
         return std::countr_zero(free);
     }
   }
-  void give_back(std::int64_t area) {
-    free_.fetch_or(std::uint64_t(1) << area, std::memory_order_release);
-  }
+  void give_back(std::int64_t area) { free_.fetch_or(std::uint64_t(1) << area, std::memory_order_release); }
 
  private:
   std::atomic<std::uint64_t> free_;   // a bit for each

@@ -348,8 +348,8 @@ class Coder {
   }
 
   // Linear scan. The register of an operand that nothing reads again may be reused for the result of a map,
-  // since its loop reads a vector of each operand before it writes a vector; loops of vjps may write a gradient
-  // first. The register of a fetch is never reused.
+  // since its loop reads a vector of each operand before it writes a vector; loops of vjps may write a
+  // gradient first. The register of a fetch is never reused.
   void assign_registers() {
     std::vector<std::size_t> last_use(locals_, 0);   // the index of an instruction
     for (std::size_t i = 0; i < drafts_.size(); ++i)

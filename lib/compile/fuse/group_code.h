@@ -48,8 +48,8 @@ struct GroupCode {
   /// The table for reading has entries for: zeros, in place of operands that are not read; registers; single
   /// elements, broadcast to a vector; elements in memory; results of the group in memory; bytes of bools;
   /// memory from which views select. The table for writing: registers; results; bytes of bools. Pointers to
-  /// elements, results and bytes advance from block to block. No other instruction writes to the register that
-  /// a view is fetched to, since its entry for reading may point to the elements where they are.
+  /// elements, results and bytes advance from block to block. No other instruction writes to the register
+  /// that a view is fetched to, since its entry for reading may point to the elements where they are.
   std::uint32_t registers = 0;
   std::vector<Elements> singles, streams, bytes, viewed;
   std::vector<ValueId> results, bool_results;

@@ -52,8 +52,9 @@ class Lowering {
   struct BlockValue {
     enum class From : std::uint8_t { zeros, single, stream, stage };
     From from;
-    TableIndex number = 0;             // of a single; an entry of a stream
-    std::size_t stage = 0, last = 0;   // which stage computes it, and which is the last to read it from memory
+    TableIndex number = 0;   // of a single; an entry of a stream
+    std::size_t stage = 0,
+                last = 0;   // which stage computes it, and which is the last to read it from memory
     bool in_memory = false;
     bool is_fetched = false;     // its entry may point elsewhere than to its register
     TableIndex local = kNone;    // where it is in memory: a register of the group,
@@ -61,7 +62,8 @@ class Lowering {
   };
   /// The code of a stage, and its values.
   struct StageCode {
-    explicit StageCode(const Pass& pass) : builder(static_cast<int>(size_of(pass.dtype)), most_vectors(pass)) {}
+    explicit StageCode(const Pass& pass)
+        : builder(static_cast<int>(size_of(pass.dtype)), most_vectors(pass)) {}
     CodeBuilder builder;
     std::unordered_map<ValueIndex, LaneValue> known;
     std::vector<ValueIndex> streams, computed;
@@ -73,12 +75,13 @@ class Lowering {
     std::unique_ptr<StageCode> code = nullptr;
   };
   static int most_vectors(const Pass& pass) {
-    const std::int64_t lines = (pass.n * size_of(pass.dtype) + 63) / 64, vectors = lines * 64 / kVectors.bytes;
+    const std::int64_t lines = (pass.n * size_of(pass.dtype) + 63) / 64,
+                       vectors = lines * 64 / kVectors.bytes;
     return vectors < 2 ? 1 : vectors < 4 ? 2 : 4;
   }
   // Of the code of a stage, and of one function more where that is met for the first time. Its instructions
-  // fit the cache, its values at most 32 KB of the stack, and the processor begins with the next vectors before
-  // its longest chain is done.
+  // fit the cache, its values at most 32 KB of the stack, and the processor begins with the next vectors
+  // before its longest chain is done.
   static constexpr std::size_t kMostNodes = 500, kMostDepth = 32;
 
   // Values.
@@ -384,8 +387,8 @@ class Lowering {
   std::unordered_map<void (*)(), Cost> costs_;   // by tracer
   std::vector<BlockValue> values_;
   std::vector<Stage> stages_;
-  std::size_t prepared_ = 0;             // how many of the stages have been followed that fetch and widen
-  std::vector<Stage> ends_;   // sums and results of bools
+  std::size_t prepared_ = 0;   // how many of the stages have been followed that fetch and widen
+  std::vector<Stage> ends_;    // sums and results of bools
   std::size_t last_code_ = 0;
   bool has_traced_ = false;
   std::vector<ValueIndex> read_, written_;                 // by entry of the tables

@@ -314,7 +314,8 @@ class GroupVerifier {
     added_[sum] = t;
   }
   void follow_call(const GroupCall& c) {
-    if (c.is_vjp ? c.operands < 3 || c.operands > kernels::kFusedInputs + 2 : c.operands > kernels::kMaxOperands)
+    if (c.is_vjp ? c.operands < 3 || c.operands > kernels::kFusedInputs + 2
+                 : c.operands > kernels::kMaxOperands)
       broken("a call has a wrong number of operands");
     const std::size_t places = c.operands + (c.is_vjp ? c.operands - 2u : 1u);
     if (c.first > code_.entries.size() || places > code_.entries.size() - c.first)

@@ -393,8 +393,8 @@ class Emitter : Xbyak::CodeGenerator {
   void select(LaneValue v, int u) {
     const auto [yes, no, mask] = node(v).x;
     const Vector& y = result(v, u);
-    const Vector& other = in_register(no, u, is_in(yes, u, y) || is_in(mask, u, y) ? kResult : y),
-              m = in_register(mask, u, kSpare);
+    const Vector &other = in_register(no, u, is_in(yes, u, y) || is_in(mask, u, y) ? kResult : y),
+                 m = in_register(mask, u, kSpare);
     with_operand(yes, u,
                  [&](const Operand& o) { wide_ ? vblendvpd(y, other, o, m) : vblendvps(y, other, o, m); });
     store_result(v, u, y);

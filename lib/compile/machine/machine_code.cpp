@@ -94,10 +94,11 @@ std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLin
 
 void warn_of_refusal(int reason) {
   if (refused.exchange(true)) return;
-  warn(fmt::format(
-      "compile: the system gives no memory for machine code ({}), so compiled functions run without it, slower; "
-      "set TAPEDECK_MACHINE_CODE=0 in the environment to choose that",
-      std::strerror(reason)));
+  warn(
+      fmt::format("compile: the system gives no memory for machine code ({}), so compiled functions run "
+                  "without it, slower; "
+                  "set TAPEDECK_MACHINE_CODE=0 in the environment to choose that",
+                  std::strerror(reason)));
 }
 
 }   // namespace
@@ -109,14 +110,14 @@ std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedC
   };
   std::vector<std::shared_ptr<const MachineCode>> made(all.size());
   std::vector<New> news;
-  std::vector<std::pair<std::size_t, std::size_t>> equals;   // of `all`: one, and an earlier one that is equal
+  std::vector<std::pair<std::size_t, std::size_t>>
+      equals;   // of `all`: one, and an earlier one that is equal
   std::vector<std::byte> joined;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t hash = hash_of(all[i], set);
     if ((made[i] = KnownCode::find(hash, all[i], set))) continue;
-    const auto same = std::find_if(news.begin(), news.end(), [&](const New& n) {
-      return n.hash == hash && all[n.index] == all[i];
-    });
+    const auto same = std::find_if(news.begin(), news.end(),
+                                   [&](const New& n) { return n.hash == hash && all[n.index] == all[i]; });
     if (same != news.end()) {
       equals.push_back({i, same->index});
       continue;
@@ -134,8 +135,9 @@ std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedC
   }
   for (const New& n : news) {
     std::byte* const entry = const_cast<std::byte*>(memory.get() + n.entry);   // which nobody writes
-    auto known = std::make_shared<KnownCode>(
-        MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory}, std::move(all[n.index]), set);
+    auto known =
+        std::make_shared<KnownCode>(MachineCode{reinterpret_cast<decltype(MachineCode::run)>(entry), memory},
+                                    std::move(all[n.index]), set);
     known->be_found(n.hash);
     made[n.index] = std::move(known);
   }

@@ -21,7 +21,9 @@ class RegisterPlanner {
     // Several vectors at a time hide the latency of instructions. Two are worth some values on the stack, as
     // measured with AVX2.
     const int most_of_four = registers_ / 4, most_of_two = registers_ / 2 + 3;   // live at a time
-    plan_.unroll = std::min(code.most_vectors, pressure <= most_of_four ? 4 : pressure <= most_of_two ? 2 : 1);
+    plan_.unroll = std::min(code.most_vectors, pressure <= most_of_four  ? 4
+                                               : pressure <= most_of_two ? 2
+                                                                         : 1);
     assign(plan_.unroll, registers_ / plan_.unroll);
     assign_slots();
     pin_constants();

@@ -48,9 +48,8 @@ namespace kernels {
 namespace tracing = xsimd::kernel::tracing;
 /// Whether kernels keep functions that trace their lambdas, since machine code can be made for these vectors.
 #ifdef TAPEDECK_MACHINE_CODE
-inline constexpr bool kTraced =
-    std::is_same_v<xsimd::batch<float>::arch_type, xsimd::fma3<xsimd::avx2>> ||
-    std::is_base_of_v<xsimd::avx512dq, xsimd::batch<float>::arch_type>;
+inline constexpr bool kTraced = std::is_same_v<xsimd::batch<float>::arch_type, xsimd::fma3<xsimd::avx2>> ||
+                                std::is_base_of_v<xsimd::avx512dq, xsimd::batch<float>::arch_type>;
 #else
 inline constexpr bool kTraced = false;
 #endif
