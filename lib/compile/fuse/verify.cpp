@@ -325,6 +325,7 @@ class GroupVerifier {
     for (TableIndex k = 0; k < c.operands; ++k) {
       const bool moves = c.moves >> k & 1;
       const TableIndex e = entry[k];
+      if (e == 0 && moves) broken("zeros are read beyond their end");
       x.push_back(e == 0 ? kUnknown : read(e, moves));
     }
     const Function f = {reinterpret_cast<std::uintptr_t>(c.loop), reinterpret_cast<std::uintptr_t>(c.tracer)};
