@@ -53,8 +53,8 @@ class Lowering {
     enum class From : std::uint8_t { zeros, single, stream, stage };
     From from;
     TableIndex number = 0;   // of a single; an entry of a stream
-    std::size_t stage = 0,
-                last = 0;   // which stage computes it, and which is the last to read it from memory
+    std::size_t stage = 0;   // which computes it
+    std::size_t last = 0;    // which is the last to read it from memory
     bool in_memory = false;
     bool is_fetched = false;     // its entry may point elsewhere than to its register
     TableIndex local = kNone;    // where it is in memory: a register of the group,

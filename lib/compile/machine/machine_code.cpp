@@ -96,8 +96,7 @@ void warn_of_refusal(int reason) {
   if (refused.exchange(true)) return;
   warn(
       fmt::format("compile: the system gives no memory for machine code ({}), so compiled functions run "
-                  "without it, slower; "
-                  "set TAPEDECK_MACHINE_CODE=0 in the environment to choose that",
+                  "without it, slower; set TAPEDECK_MACHINE_CODE=0 in the environment to choose that",
                   std::strerror(reason)));
 }
 
@@ -110,8 +109,7 @@ std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedC
   };
   std::vector<std::shared_ptr<const MachineCode>> made(all.size());
   std::vector<New> news;
-  std::vector<std::pair<std::size_t, std::size_t>>
-      equals;   // of `all`: one, and an earlier one that is equal
+  std::vector<std::pair<std::size_t, std::size_t>> equals;   // indices of one, and of an earlier equal one
   std::vector<std::byte> joined;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::size_t hash = hash_of(all[i], set);

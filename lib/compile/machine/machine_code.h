@@ -17,6 +17,7 @@ struct CodePlaces {
   friend bool operator==(const CodePlaces&, const CodePlaces&) = default;
 };
 
+/// What machine code is made of, and shared by.
 struct PlacedCode {
   Code code;   // from CodeBuilder::finish
   CodePlaces places;
