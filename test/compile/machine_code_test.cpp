@@ -69,9 +69,10 @@ std::shared_ptr<const MachineCode> made_of(const Code& code, std::size_t streams
 
 /// The sets of vectors that this processor has.
 std::vector<VectorSet> vector_sets() {
-  std::vector<VectorSet> all = {kAvx2};
+  std::vector<VectorSet> all = {kAvx2, kAvx2.shortest_for(16)};
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512dq")) all.push_back(kAvx512);
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    all.insert(all.end(), {kAvx512, kAvx512.shortest_for(32), kAvx512.shortest_for(16)});
 #endif
   return all;
 }
@@ -420,13 +421,19 @@ struct Compared {
 template <class T> void compare_random(std::uint64_t seed, const VectorSet& set, Compared& all) {
   const RandomCode<T> random(seed);
   const Code code = random.code();
-  const auto made = made_of(code, random.streams.size(), random.results.size(), set);
-  REQUIRE(made);
-  const auto y = run<T>(*made, random.streams, random.singles, random.results.size(), random.size());
   std::size_t compared = 0, wrong = 0;
-  for (std::size_t k = 0; k < y.size(); ++k)
-    for (std::size_t i = 0; i < random.size(); ++i)
-      if (!random.results[k].is_nan[i]) ++compared, wrong += y[k][i] != random.results[k].lanes[i];
+  const auto compare_first = [&](const Code& c, std::size_t n) {
+    const auto made = made_of(c, random.streams.size(), random.results.size(), set);
+    REQUIRE(made);
+    const auto y = run<T>(*made, random.streams, random.singles, random.results.size(), n);
+    for (std::size_t k = 0; k < y.size(); ++k)
+      for (std::size_t i = 0; i < n; ++i)
+        if (!random.results[k].is_nan[i]) ++compared, wrong += y[k][i] != random.results[k].lanes[i];
+  };
+  compare_first(code, random.size());
+  Code one = code;   // of one vector at a time
+  one.most_vectors = 1;
+  compare_first(one, static_cast<std::size_t>(set.bytes) / sizeof(T));
   if (wrong > 0)
     FAIL_CHECK("random code " << seed << ", lanes of " << sizeof(T) << " bytes, vectors of " << set.bytes
                               << ": " << wrong << " of " << compared << " are wrong");

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "compile/fuse/group.h"
+#include "compile/fuse/bound_group.h"
 #include "compile/fuse/verify.h"
 #include "compile/ir/verify.h"
 #include "compile/rewrite/sums.h"
@@ -19,6 +19,14 @@
 namespace tapedeck {
 
 using namespace compiled;
+
+inline void run_group(const Group& group, const Memory& memory, Writable scratch) {
+  BoundGroup bound(group, scratch);
+  bound.for_each_pointer(
+      [&](ValueId v, std::int64_t first_byte, const std::byte*& p) { p = memory.read[v].get() + first_byte; },
+      [&](ValueId v, std::byte*& p) { p = memory.write[v].get(); });
+  bound.run();
+}
 
 class ProgramBuilder {
  public:
@@ -250,7 +258,7 @@ class ProgramBuilder {
     if (threads > 0) set_num_threads(threads);
     const Arena scratch(group.scratch_bytes() + 64);
     const auto past = reinterpret_cast<std::uintptr_t>(scratch.at(0).get()) & 63;
-    group.run(memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
+    run_group(group, memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
   }
   // Any two NaN are equal: sign and payload come from one of two operands, and compilers choose which.
   void compare(ValueId v, const std::byte* memory) const {

@@ -52,7 +52,7 @@ Results results_of(const ProgramBuilder& b, const Step& step, const IdVector<Val
     std::memset(memory.write[v].get(), 0xfd, static_cast<std::size_t>(b.values[v.index()].nbytes()));
   const Arena scratch(group.scratch_bytes() + 64);
   const auto past = reinterpret_cast<std::uintptr_t>(scratch.at(0).get()) & 63;
-  group.run(memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
+  run_group(group, memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
   Results all;
   for (const ValueId v : written) {
     const std::byte* const p = memory.read[v].get();

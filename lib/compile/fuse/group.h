@@ -7,9 +7,32 @@
 
 #include "compile/fuse/cursor.h"
 #include "compile/fuse/group_code.h"
-#include "compile/fuse/memory.h"
 
 namespace tapedeck::compiled {
+
+/// The pieces of a group, each of which one thread runs at a time, and its scratch memory. This consists of
+/// areas, one for each piece that is at work, and of the partial sums of all pieces. An area holds the two
+/// tables, the registers, the single elements, the sums in progress and the cursors. Lengths are in elements,
+/// offsets and sizes in bytes.
+struct GroupLayout {
+  static constexpr std::int64_t most_areas = 64;
+  /// A sum: the length of its parts, their number, and the offset of their sums in scratch memory.
+  struct Parts {
+    std::int64_t elements, count, offset;
+  };
+  /// The repeated row that a piece lays out for a view, and its offset in the area.
+  struct LaidOut {
+    RepeatedRow row;
+    std::int64_t offset;
+  };
+
+  std::int64_t piece;           // the length of a piece
+  std::int64_t block, stride;   // the length of a block, at most; from a register to the next one
+  std::int64_t to, registers, sums, cursors, area;   // offsets in an area, and its size
+  std::int64_t areas, all;                           // their number; the size of all scratch memory
+  std::vector<Parts> parts;                          // for each sum
+  std::vector<LaidOut> rows;                         // for each view
+};
 
 class Group {
  public:
@@ -24,41 +47,17 @@ class Group {
   std::span<const ValueId> writes() const { return code_.writes; }
   /// The instructions, before machine code is made of them.
   const GroupCode& code() const { return code_; }
-  /// Runs the group. The memory of values must be padded to a multiple of 64 bytes, since the group may read
-  /// and write up to the next 64-byte boundary; values of one element are not broadcast in memory. scratch:
-  /// scratch_bytes() bytes, aligned to 64.
-  void run(const Memory& memory, Writable scratch) const;
+  /// The instructions that run.
+  const GroupCode& running() const { return machine_ ? *machine_ : code_; }
+  const GroupLayout& layout() const { return layout_; }
   std::int64_t scratch_bytes() const { return layout_.all; }
 
  private:
-  template <class T> struct Run;
-  /// The parts of a sum: the elements per part, the number of parts, and the offset of the partial sums in
-  /// scratch, in bytes.
-  struct Parts {
-    std::int64_t elements, count, offset;
-  };
-  /// The repeated row that a piece lays out for a view, and its offset in the area, in bytes.
-  struct LaidOut {
-    RepeatedRow row;
-    std::int64_t offset;
-  };
-  /// The layout of scratch memory, in bytes: offsets in an area, its size, and the size of all scratch.
-  struct Layout {
-    std::int64_t block, stride;   // in elements: of a block, at most; from a register to the next one
-    std::int64_t to, registers, sums, cursors;
-    std::int64_t areas, area, all;   // areas: how many there are
-    std::vector<Parts> parts;        // for each sum
-    std::vector<LaidOut> rows;       // for each view
-  };
-
   Group(GroupCode code, const Program& p);
-  void lay_out();
-  const GroupCode& running() const { return machine_ ? *machine_ : code_; }
 
   GroupCode code_;
   std::optional<GroupCode> machine_;   // the same with machine code
-  std::int64_t piece_;                 // the elements per piece, which one thread runs at a time
-  Layout layout_;
+  GroupLayout layout_;
 };
 
 }   // namespace tapedeck::compiled

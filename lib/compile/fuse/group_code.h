@@ -76,6 +76,7 @@ struct GroupCode {
   std::vector<GroupInstruction> instructions;
   std::vector<GroupCall> calls;
   std::vector<std::shared_ptr<const MachineCode>> machine;
+  VectorSet vectors = kVectors;      // of machine code
   std::vector<TableIndex> entries;   // the entries of the calls
   std::vector<kernels::StridedView> views;
   std::vector<Sum> sums;

@@ -75,8 +75,8 @@ class Lowering {
     std::unique_ptr<StageCode> code = nullptr;
   };
   static int most_vectors(const Pass& pass) {
-    const std::int64_t lines = (pass.n * size_of(pass.dtype) + 63) / 64,
-                       vectors = lines * 64 / kVectors.bytes;
+    const std::int64_t bytes = pass.n * size_of(pass.dtype), vector = kVectors.shortest_for(bytes).bytes,
+                       vectors = bytes <= vector ? 1 : lines(bytes) / vector;
     return vectors < 2 ? 1 : vectors < 4 ? 2 : 4;
   }
   // Of the code of a stage, and of one function more where that is met for the first time. Its instructions
@@ -90,6 +90,7 @@ class Lowering {
     values_.push_back({BlockValue::From::zeros});
     read_.assign(code_.size(), kZeros);
     written_.assign(code_.written(), kZeros);
+    single_.assign(code_.singles.size(), kNone);
     for (TableIndex s = 0; s < code_.singles.size(); ++s)
       read_[code_.first_single() + s] = add_value({BlockValue::From::single, s});
     for (TableIndex s = 0; s < code_.streams.size(); ++s)
@@ -120,6 +121,7 @@ class Lowering {
   }
   void read_in(std::size_t stage, ValueIndex v) {
     BlockValue& info = values_[v];
+    if (info.from == BlockValue::From::single) number_of_single(info.number);
     if (info.from != BlockValue::From::stage) return;
     info.in_memory = true;
     info.last = std::max(info.last, stage);
@@ -237,12 +239,22 @@ class Lowering {
     if (info.from == BlockValue::From::zeros) return at->second = code.builder.constant(0);
     if (info.from == BlockValue::From::single) {
       const std::optional<std::uint64_t> known = constant(info.number, code.builder);
-      return at->second =
-                 known ? code.builder.constant(*known) : code.builder.leaf(LaneOp::single, info.number);
+      return at->second = known ? code.builder.constant(*known)
+                                : code.builder.leaf(LaneOp::single, number_of_single(info.number));
     }
     read_in(stage, v);
     code.streams.push_back(v);
     return at->second = code.builder.leaf(LaneOp::stream, code.streams.size() - 1);
+  }
+  // The number of a single element among those that are read; constants are parts of machine code.
+  TableIndex number_of_single(TableIndex single) {
+    TableIndex& number = single_[single];
+    if (number == kNone) {
+      number = static_cast<TableIndex>(out_.singles.size());
+      out_.singles.push_back(code_.singles[single]);
+      out_.single_bools.push_back(code_.single_bools[single]);
+    }
+    return number;
   }
   // The bits of a single element if it is a constant of the program.
   std::optional<std::uint64_t> constant(TableIndex single, const CodeBuilder& builder) const {
@@ -294,7 +306,7 @@ class Lowering {
       case BlockValue::From::zeros:
         return 0;
       case BlockValue::From::single:
-        return out_.first_single() + info.number;
+        return out_.first_single() + single_[info.number];
       case BlockValue::From::stream:
         return info.number - code_.first_stream() + out_.first_stream();
       default:
@@ -309,7 +321,10 @@ class Lowering {
   // Writes the instructions.
 
   std::optional<GroupCode> write() {
-    out_ = code_;
+    GroupCode out = code_;
+    std::swap(out.singles, out_.singles);
+    std::swap(out.single_bools, out_.single_bools);
+    out_ = std::move(out);
     out_.registers = locals_;
     out_.instructions.clear();
     out_.calls.clear();
@@ -320,7 +335,8 @@ class Lowering {
       else
         write_code(s);
     if (made_.empty()) return {};   // nothing that is traced is needed
-    out_.machine = machine_code(std::move(made_));
+    out_.vectors = kVectors.shortest_for(code_.pass.n * size_of(code_.pass.dtype));
+    out_.machine = machine_code(std::move(made_), out_.vectors);
     if (out_.machine.empty()) return {};
     return std::move(out_);
   }
@@ -392,6 +408,7 @@ class Lowering {
   std::size_t last_code_ = 0;
   bool has_traced_ = false;
   std::vector<ValueIndex> read_, written_;                 // by entry of the tables
+  std::vector<TableIndex> single_;                         // by number of a single: its number in the result
   std::vector<std::pair<LaneValue, TableIndex>> copies_;   // results that are operands, or other results
   TableIndex locals_ = 0;
   std::vector<PlacedCode> made_;

@@ -25,6 +25,7 @@ class ReadOnly {
   ReadOnly() = default;
   explicit ReadOnly(const std::byte* p) : p_(p) {}
   const std::byte* get() const { return p_; }
+  ReadOnly after(std::int64_t bytes) const { return ReadOnly(p_ + bytes); }
 
  private:
   const std::byte* p_ = nullptr;

@@ -249,8 +249,7 @@ class GroupVerifier {
   // Loops read whole lines of 64 bytes, and the memory of a value is padded to whole lines from its
   // beginning.
   void require_lines(const Elements& e, std::int64_t size) const {
-    const auto lines = [&](std::int64_t n) { return (n * size + 63) / 64 * 64; };
-    if (!passes_.is_uniform(e.of) && e.first * size + lines(n_) > lines(size_of_value(e.of)))
+    if (!passes_.is_uniform(e.of) && e.first * size + lines(n_ * size) > lines(size_of_value(e.of) * size))
       broken("lines beyond the end of {} are read", p_[e.of].spec);
   }
 

@@ -12,6 +12,9 @@ namespace tapedeck::compiled {
 
 using detail::kNoValue, detail::LaneOp, detail::LaneValue;
 
+inline constexpr std::int64_t kLine = 64;   // bytes, to whose multiples memory and functions are aligned
+constexpr std::int64_t lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
 /// The number of operands of an operation.
 constexpr int operands_of(LaneOp op) {
   switch (op) {
@@ -54,15 +57,20 @@ struct Code {
   friend bool operator==(const Code&, const Code&) = default;
 };
 
-/// The vectors that machine code computes with.
+/// The vectors that machine code computes with: 16 registers with AVX2 and FMA, 32 with AVX-512.
 struct VectorSet {
-  int bytes, registers;   // of a vector; how many there are
+  int bytes, registers;   // bytes of a vector, 16 to 64; how many there are
+
+  /// The shortest vectors that hold so many bytes, or the longest ones.
+  constexpr VectorSet shortest_for(std::int64_t n) const {
+    return {n <= 16 ? 16 : n <= 32 ? 32 : bytes, registers};
+  }
   friend bool operator==(const VectorSet&, const VectorSet&) = default;
 };
-inline constexpr VectorSet kAvx2{32, 16};     // with FMA
-inline constexpr VectorSet kAvx512{64, 32};   // F and DQ
-/// The one that the library is compiled for.
-#ifdef __AVX512DQ__
+inline constexpr VectorSet kAvx2{32, 16};
+inline constexpr VectorSet kAvx512{64, 32};   // F, DQ and VL
+/// The longest ones of the instructions that the library is compiled for.
+#if defined(__AVX512DQ__) && defined(__AVX512VL__)
 inline constexpr VectorSet kVectors = kAvx512;
 #else
 inline constexpr VectorSet kVectors = kAvx2;

@@ -20,9 +20,9 @@ namespace tapedeck::compiled {
 namespace {
 
 using Xbyak::Address, Xbyak::Opmask, Xbyak::Operand, Xbyak::Reg64, Xbyak::Ymm, Xbyak::Zmm;
-using Vector = Xbyak::Xmm;   // a Ymm or a Zmm
+using Vector = Xbyak::Xmm;   // or a Ymm or a Zmm, which are derived from it
 
-constexpr int kGroupBytes = 64;   // of which all lengths are multiples
+constexpr int kGroupBytes = 64;   // of which lengths of several vectors are multiples
 constexpr int kPage = 4096;       // the smallest guard of a stack
 
 template <class T, std::size_t lanes>
@@ -56,7 +56,7 @@ class Emitter : Xbyak::CodeGenerator {
         set_(set),
         plan_(plan_registers(code, set)),
         wide_(code.lane_bytes == 8),
-        is_avx512_(set.bytes == 64),
+        is_avx512_(set.registers == 32),
         constant_(code.nodes.size(), 0) {
     write_constants();
     choose_pointers();
@@ -223,10 +223,12 @@ class Emitter : Xbyak::CodeGenerator {
   // Where values are.
 
   const Vector& vector(int number) const { return vectors_[static_cast<std::size_t>(number)]; }
-  static std::array<Vector, 32> all_vectors(bool is_avx512) {
+  static std::array<Vector, 32> all_vectors(int bytes) {
     std::array<Vector, 32> all;
     for (int i = 0; i < 32; ++i)
-      all[static_cast<std::size_t>(i)] = is_avx512 ? Vector(Zmm(i)) : Vector(Ymm(i));
+      all[static_cast<std::size_t>(i)] = bytes == 64   ? Vector(Zmm(i))
+                                         : bytes == 32 ? Vector(Ymm(i))
+                                                       : Vector(i);
     return all;
   }
   bool has_register(LaneValue v) const { return plan_.first_register[v] >= 0 || plan_.pinned[v] >= 0; }
@@ -458,7 +460,9 @@ class Emitter : Xbyak::CodeGenerator {
     mov(rdi, after(rsp, first_argument));
     lea(rdx, after(rsp, result_of_call()));
     mov(rcx, n.imm);
-    mov(rax, is_avx512_ ? address_of_large_angles<64>() : address_of_large_angles<32>());
+    mov(rax, set_.bytes == 64   ? address_of_large_angles<64>()
+             : set_.bytes == 32 ? address_of_large_angles<32>()
+                                : address_of_large_angles<16>());
     vzeroupper();
     CodeGenerator::call(rax);
     for (int i = 0; i < 8; ++i)
@@ -490,7 +494,7 @@ class Emitter : Xbyak::CodeGenerator {
   const VectorSet set_;
   const RegisterPlan plan_;
   const bool wide_, is_avx512_;   // lanes of 8 bytes; AVX-512
-  const std::array<Vector, 32> vectors_ = all_vectors(is_avx512_);
+  const std::array<Vector, 32> vectors_ = all_vectors(set_.bytes);
   /// Registers of no value: for a result that is kept on the stack, for one operand from memory, and for a
   /// mask of bits.
   const Vector kResult = vector(set_.registers - 2), kSpare = vector(set_.registers - 1);

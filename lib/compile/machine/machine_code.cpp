@@ -89,9 +89,6 @@ class KnownCode : public MachineCode, public std::enable_shared_from_this<KnownC
   AllCode::iterator at_ = all_code().end();
 };
 
-constexpr std::size_t kLine = 64;   // at whose multiples functions begin
-std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
 void warn_of_refusal(int reason) {
   if (refused.exchange(true)) return;
   warn(
@@ -123,7 +120,7 @@ std::vector<std::shared_ptr<const MachineCode>> machine_code(std::vector<PlacedC
     const EmittedCode emitted = emit(all[i].code, all[i].places, set);
     news.push_back({i, hash, joined.size() + emitted.entry});
     joined.insert(joined.end(), emitted.bytes.begin(), emitted.bytes.end());
-    joined.resize(lines(joined.size()));
+    joined.resize(static_cast<std::size_t>(lines(static_cast<std::int64_t>(joined.size()))));
   }
   if (news.empty()) return made;
   const std::shared_ptr<const std::byte> memory = executable_copy(joined);

@@ -25,8 +25,8 @@ struct PlacedCode {
 };
 
 struct MachineCode {
-  /// Computes the results for `bytes` bytes of each operand, a positive multiple of 64. Results must not
-  /// overlap operands.
+  /// Computes the results for `bytes` bytes of each operand: a positive multiple of 64, or those of one
+  /// vector if the code has one at a time at most. Results must not overlap operands.
   void (*run)(const void* const* from, void* const* to, std::int64_t bytes);
   std::shared_ptr<const std::byte> memory;   // of run
 };

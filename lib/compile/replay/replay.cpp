@@ -61,6 +61,8 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
       reads_(plan.program.values().size()),
       writes_(plan.program.values().size()),
       keys_(plan.program.keys().size()) {
+  for (const Group& group : plan.groups)
+    groups_.emplace_back(group, scratch_.at(0));
   for (const Step& step : plan.steps)
     if (step.fused)
       how_.push_back(How::group);
@@ -103,8 +105,13 @@ void Replay::add_bound(const Node& node) {
   bound_.push_back(std::move(b));
 }
 
-// Sets the pointers of each node to its operands and results, or registers them to be set in each call.
+// Sets the pointers of each group and node to its operands and results, or registers them to be set in each
+// call.
 void Replay::use_values() {
+  for (BoundGroup& group : groups_)
+    group.for_each_pointer(
+        [&](ValueId v, std::int64_t first_byte, const std::byte*& p) { read_at(v, first_byte, p); },
+        [&](ValueId v, std::byte*& p) { write_at(v, p); });
   Next next;
   std::size_t step = 0;
   for (const Step& s : plan_.steps) {
@@ -116,7 +123,8 @@ void Replay::use_values() {
     for_each_place(
         plan_.program[s.nodes[0]],
         [&](const Access& a) {
-          if (a.reads()) read_at(a, small ? small->x[x] : read_memory_of(bound->x[x]));
+          if (a.reads())
+            read_at(a.of, a.first * size_of(a.spec.dtype), small ? small->x[x] : read_memory_of(bound->x[x]));
           ++x;
         },
         [&](ValueId v) {
@@ -125,16 +133,12 @@ void Replay::use_values() {
         });
   }
 }
-bool Replay::is_fixed(ValueId v) const {
-  const Home::In in = plan_.homes[v].in;
-  return in == Home::In::arena || in == Home::In::constants || plan_.program[v].from == Value::From::constant;
-}
-void Replay::read_at(const Access& a, const std::byte*& pointer) {
-  const std::int64_t first_byte = a.first * size_of(a.spec.dtype);
-  if (is_fixed(a.of))
-    pointer = memory_.read[a.of].get() + first_byte;
+bool Replay::is_fixed(ValueId v) const { return is_own(v) || plan_.program[v].from == Value::From::constant; }
+void Replay::read_at(ValueId v, std::int64_t first_byte, const std::byte*& pointer) {
+  if (is_fixed(v))
+    pointer = memory_.read[v].get() + first_byte;
   else
-    reads_[a.of].push_back({&pointer, first_byte});
+    reads_[v].push_back({&pointer, first_byte});
 }
 void Replay::write_at(ValueId v, std::byte*& pointer) {
   if (is_fixed(v))
@@ -177,17 +181,6 @@ void Replay::bind_fixed() {
     if (home.in == Home::In::constants) bind(v, constants_.at(home.offset));
     if (const Value& value = plan_.program[v]; value.from == Value::From::constant)
       fill(v, value.constant.raw());
-  }
-}
-
-// arguments(i): the elements of argument i.
-template <class X> void Replay::bind_keys(std::span<const random::Key> keys, const X& arguments) {
-  const Program& p = plan_.program;
-  for (const KeyId k : ids_of(p.keys())) {
-    const DerivedKey& key = p.keys()[k];
-    const std::uint64_t number =
-        key.by ? integer_at(arguments(p[key.by].argument), p[key.by].spec.dtype) : key.number;
-    keys_[k] = key.of || key.by ? (key.of ? keys_[key.of] : key.constant).split(number) : keys[number];
   }
 }
 
@@ -273,29 +266,21 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
 
 void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random::Key> keys,
                     std::span<const Writable> y) {
-  struct Forget {
-    Replay& r;
-    ~Forget() { r.held_.clear(), r.pending_.clear(); }
-  } forget{*this};
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].get()) fill(plan_.program.arguments()[i], arguments[i].get(), argument_bytes_[i]);
-  bind_keys(keys, [&](std::size_t i) { return arguments[i].get(); });
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].how == Output::How::computed) bind(outputs_[i].access->of, y[i]);
-  run_steps({});
-  assign();
+  const auto argument = [&](std::size_t i) { return arguments[i].get(); };
+  run_bound(keys, argument);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Output& out = outputs_[i];
-    const Access& a = *out.access;
-    if (out.how == Output::How::none || out.how == Output::How::computed) continue;
-    const std::byte* const from =
-        out.how == Output::How::repeated || out.how == Output::How::shares ? y[out.of].get()
-        : out.how == Output::How::copied ? memory_.read[a.of].get() + a.first * size_of(a.spec.dtype)
-        : out.constant                   ? out.constant->raw()
-                                         : arguments[out.of].get();
-    copy_bytes(from, y[i].get(), out.bytes);
+    if (out.how != Output::How::none && out.how != Output::How::computed)
+      copy_bytes(result_memory(out, argument, [&](std::size_t k) { return y[k].get(); }), y[i].get(),
+                 out.bytes);
   }
 }
+
+const std::byte* Replay::constant_of(const Output& out) const { return out.constant->raw(); }
 
 void Replay::run_steps(std::span<const ReplayedStep> observed) {
   if (!observed.empty()) [[unlikely]]
@@ -317,7 +302,7 @@ void Replay::give_back(std::vector<Tensor>& y) {
 void Replay::run_step(How how, Next& next) {
   switch (how) {
     case How::group:
-      return plan_.groups[next.group++].run(memory_, scratch_.at(0));
+      return groups_[next.group++].run();
     case How::small:
       return small_[next.small++].run();
     case How::bound:
@@ -480,7 +465,7 @@ void Replay::results(std::vector<Tensor>& y) {
     out.taken = false;
     if (out.how != Output::How::copied) continue;
     const Access& a = *out.access;
-    copy_bytes(memory_.read[a.of].get() + a.first * size_of(a.spec.dtype), y[i].raw(), out.bytes);
+    copy_bytes(place_of(a), y[i].raw(), out.bytes);
   }
 }
 

@@ -1,6 +1,7 @@
 // Replay: runs a plan in memory of its own. A replay serves one call at a time; concurrent calls use separate
 // replays.
 #pragma once
+#include "compile/fuse/bound_group.h"
 #include "compile/plan/plan.h"
 #include "compile/replay/called.h"
 #include "compile/replay/small_node.h"
@@ -30,6 +31,7 @@ class Replay {
               std::span<const Writable> y);
 
  private:
+  friend class RepeatedReplay;
   /// How a step runs: as the next group, small node, or bound node.
   enum class How : std::uint8_t { group, small, bound };
   struct Next {
@@ -77,16 +79,28 @@ class Replay {
   void add_bound(const Node& node);
   void use_values();
   bool is_fixed(ValueId v) const;
-  void read_at(const Access& a, const std::byte*& pointer);
+  void read_at(ValueId v, std::int64_t first_byte, const std::byte*& pointer);
   void write_at(ValueId v, std::byte*& pointer);
   void bind(ValueId v, ReadOnly m);
   void bind(ValueId v, Writable m);
+  /// Whether a value is in memory of the replay, at the same place in each call.
+  bool is_own(ValueId v) const {
+    const Home::In in = plan_.homes[v].in;
+    return in == Home::In::arena || in == Home::In::constants;
+  }
+  const std::byte* constant_of(const Output& out) const;
+  const std::byte* place_of(const Access& a) const {
+    return memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
+  }
   void fill(ValueId v, const std::byte* from) { fill(v, from, plan_.program[v].spec.nbytes()); }
   void fill(ValueId v, const std::byte* from, std::int64_t bytes);
   Tensor operand(const Access& a);
   Tensor result(ValueId v);
   void bind_fixed();
   template <class X> void bind_keys(std::span<const random::Key> keys, const X& arguments);
+  template <class X> void run_bound(std::span<const random::Key> keys, const X& arguments);
+  template <class X, class Y>
+  const std::byte* result_memory(const Output& out, const X& arguments, const Y& results) const;
   void add_outputs();
   void bind_output(Output& out, std::span<const Tensor> arguments, Tensor* given);
   void give_back(std::vector<Tensor>& y);
@@ -113,6 +127,7 @@ class Replay {
   Arena arena_, scratch_, constants_;
   Memory memory_;
   std::vector<How> how_;   // by step
+  std::vector<BoundGroup> groups_;
   std::vector<SmallNode> small_;
   std::vector<Bound> bound_;
   // For values whose memory changes from call to call: the pointers to set.
@@ -124,5 +139,42 @@ class Replay {
   std::vector<Pending> pending_;   // stores that are deferred until the next action or the end
   std::vector<Tensor> held_;       // tensors kept alive until the end of the call
 };
+
+/// arguments(i): the elements of argument i.
+template <class X> void Replay::bind_keys(std::span<const random::Key> keys, const X& arguments) {
+  const Program& p = plan_.program;
+  for (const KeyId k : ids_of(p.keys())) {
+    const DerivedKey& key = p.keys()[k];
+    const std::uint64_t number =
+        key.by ? integer_at(arguments(p[key.by].argument), p[key.by].spec.dtype) : key.number;
+    keys_[k] = key.of || key.by ? (key.of ? keys_[key.of] : key.constant).split(number) : keys[number];
+  }
+}
+
+/// Runs the steps with arguments and results that are copied or bound.
+template <class X> void Replay::run_bound(std::span<const random::Key> keys, const X& arguments) {
+  struct Forget {
+    Replay& r;
+    ~Forget() { r.held_.clear(), r.pending_.clear(); }
+  } forget{*this};
+  bind_keys(keys, arguments);
+  run_steps({});
+  assign();
+}
+
+/// After a run: the memory of a result that is not `none` or `computed`. results(i): that of a result before
+/// it.
+template <class X, class Y>
+const std::byte* Replay::result_memory(const Output& out, const X& arguments, const Y& results) const {
+  switch (out.how) {
+    case Output::How::repeated:
+    case Output::How::shares:
+      return results(out.of);
+    case Output::How::copied:
+      return place_of(*out.access);
+    default:
+      return out.constant ? constant_of(out) : arguments(out.of);
+  }
+}
 
 }   // namespace tapedeck::compiled
