@@ -35,8 +35,10 @@ Race::Race(std::span<const Run> competitors, int rounds) : times_(competitors.si
     repeats.push_back(n);
   }
   for (int round = 0; round < rounds; ++round)
-    for (std::size_t i = 0; i < times_.size(); ++i)
+    for (std::size_t i = 0; i < times_.size(); ++i) {
+      competitors[i]();
       times_[i].push_back(seconds_of(competitors[i], repeats[i]));
+    }
 }
 double Race::seconds(std::size_t competitor) const { return median(times_[competitor]); }
 double Race::ratio(std::size_t a, std::size_t b) const {

@@ -14,7 +14,8 @@ namespace bench {
 namespace td = tapedeck;
 using Run = std::function<void()>;
 
-/// Times of competitors that ran alternately.
+/// Times of competitors that ran alternately. Before each turn a competitor runs once unmeasured, since the
+/// others leave their data in the caches and, where they free many blocks, work for the next allocation.
 class Race {
  public:
   explicit Race(std::span<const Run> competitors, int rounds = 15);

@@ -1,7 +1,7 @@
 // In: the programs of a loop, and its operands. Out: its results.
 //
-// Carries alternate between two places in an arena, so a step reads those of the step before where they are.
-// Entries are read, and large outputs written, in place.
+// Carries alternate between two places in an arena. Large ones, large entries and large outputs are read and
+// written in place.
 #include "compile/record/loop_program.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "compile/fuse/effects.h"
+#include "compile/replay/repeated.h"
 #include "compile/rewrite/unroll.h"
 #include "core/bytes.h"
 #include "core/format.h"
@@ -31,67 +32,45 @@ struct Stretch {
   bool local_outputs = false;      // the outputs are those of these steps alone
 };
 
-// Tensors along whose first axes the steps are.
-struct Stack {
-  const std::byte* base;
-  std::int64_t bytes, first;   // of an entry; the step to which the first one belongs
-  const std::byte* at(std::int64_t step) const { return base + (step - first) * bytes; }
-};
-
 class Steps {
  public:
   Steps(const LoopProgram& l, const Stretch& s, TensorPointers x, std::span<Tensor> y)
-      : l_(l), s_(s), y_(y), step_(step_of(l), 1) {
+      : l_(l), s_(s), x_(x), y_(y), first_(l.reverse ? s.of - s.end : s.begin) {
     for (const Spec& spec : l.carries)
-      bytes_.push_back(spec.nbytes()), offsets_.push_back(second_), second_ += padded_bytes(spec);
-    buffers_ = Arena(2 * second_);
-    std::int64_t temporary = 0;
-    for (const Spec& spec : l.outputs)
-      bytes_.push_back(spec.nbytes());
-    const std::int64_t first = l.reverse ? s.of - s.end : s.begin;
+      offsets_.push_back(std::exchange(per_turn_, per_turn_ + padded_bytes(spec)));
+    carries_ = Arena(2 * per_turn_);
     for (std::size_t i = 0; i < l.carries.size(); ++i)
-      carries_.push_back(ReadOnly(x[i]->raw()));
-    for (std::size_t i = 0; i < l.entries; ++i) {
-      const Tensor& all = *x[l.carries.size() + i];
-      entries_.push_back({all.raw(), entry_of(all.spec()).nbytes(), i < s.local_entries ? first : 0});
-    }
-    first_output_ = s.local_outputs ? first : 0;
+      copy_bytes(x[i]->raw(), carry(i).at(0, turn_).get(), l.carries[i].nbytes());
     for (std::size_t i = 0; i < l.outputs.size(); ++i)
       outputs_.push_back(OutputSlot(y[l.carries.size() + i]).memory());
-    bind(step_of(l), x, step_);
+    step_.emplace(*this, step_of(l), 1, results(1));
     if (l.block && s.end - s.begin >= l.block_steps)
-      bind(*l.block, x, block_.emplace(*l.block, l.block_steps));
-    if (l.condition) bind(*l.condition, x, condition_.emplace(*l.condition, 1));
-    for (std::size_t i = 0; i < l.outputs.size(); ++i)
-      if (!is_written_in_place(i)) temporary += padded_bytes(l.outputs[i]);
-    if (temporary) temporary_ = Arena(temporary * (block_ ? l.block_steps : 1));
+      block_.emplace(*this, *l.block, l.block_steps, results(l.block_steps));
+    if (l.condition) condition_.emplace(*this, *l.condition, 1, std::vector{hold(0)});
   }
 
   // Returns the number of steps.
   std::int64_t run() {
     const std::int64_t n = l_.condition ? run_while() : run_all();
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      copy_bytes(carries_[i].get(), y_[i].raw(), l_.carries[i].nbytes());
+      copy_bytes(carry(i).at(0, turn_).get(), y_[i].raw(), l_.carries[i].nbytes());
     return n;
   }
 
  private:
-  // An argument of a program that is another one in each step.
-  struct Change {
-    std::size_t argument;
-    int carry, entry;   // one is kNone
-  };
-  // A program with its arguments.
+  using Source = RepeatedReplay::Source;
+  using Target = RepeatedReplay::Target;
+  // A program of so many steps, and its replay.
   struct Part {
-    Part(const Callee& callee, std::int64_t n)
-        : steps(n), workspace(callee.workspaces), replay(workspace->replay(0, callee.plan)) {}
+    Part(const Steps& all, const Callee& callee, std::int64_t n, std::vector<Target> targets)
+        : steps(n),
+          workspace(callee.workspaces),
+          replay(workspace->replay(0, callee.plan), all.operands(callee), std::move(targets),
+                 all.keys(callee)) {}
 
     std::int64_t steps;
     BorrowedWorkspace workspace;
-    Replay& replay;
-    std::vector<ReadOnly> arguments = {};
-    std::vector<Change> changes = {};
-    std::vector<random::Key> keys = {};
+    RepeatedReplay replay;
   };
 
   static const Callee& step_of(const LoopProgram& l) { return l.checked ? *l.checked : *l.step; }
@@ -102,7 +81,7 @@ class Steps {
       for (; s_.end - k >= l_.block_steps; k += l_.block_steps)
         run(*block_, k);
     for (; k < s_.end; ++k)
-      run(step_, k);
+      run(*step_, k);
     return k - s_.begin;
   }
   // A loop may have few steps, so the first ones run alone, as many as a block has. If the condition does not
@@ -117,22 +96,13 @@ class Steps {
         if (in_blocks)
           k += l_.block_steps, holds = held(l_.block_steps - 1);
         else
-          drop_results();
+          turn_ = 1 - turn_;   // the carries are those before the block
       } else {
-        run(step_, k++);
+        run(*step_, k++);
         holds = l_.checked ? held(0) : k < s_.end && goes_on();
       }
     }
     return k - s_.begin;
-  }
-  // Makes the carries again those before the last program, which was not the first one.
-  void drop_results() {
-    is_second_ = !is_second_;
-    for (std::size_t i = 0; i < carries_.size(); ++i)
-      carries_[i] = place_of_carry(i);
-  }
-  Writable place_of_carry(std::size_t i) const {
-    return buffers_.at(is_second_ ? second_ + offsets_[i] : offsets_[i]);
   }
   // Whether the condition held after step j of the last program.
   bool held(std::int64_t j) const { return holds_.at(j).get()[0] != std::byte{0}; }
@@ -141,79 +111,76 @@ class Steps {
       if (!held(j)) return false;
     return true;
   }
+  bool goes_on() {
+    condition_->replay.run(0, turn_);
+    return held(0);
+  }
 
   // Runs steps k, k + 1, ..., which are those of one program.
   void run(Part& part, std::int64_t k) {
-    const auto step_at = [&](std::int64_t j) { return l_.reverse ? s_.of - 1 - k - j : k + j; };
-    update(part, std::min(step_at(0), step_at(part.steps - 1)));
-    is_second_ = !is_second_;
-    results_.clear();
-    for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      results_.push_back(place_of_carry(i));
-    std::int64_t temporary = 0;
-    for (std::int64_t j = 0; j < part.steps; ++j)
-      for (std::size_t i = 0; i < l_.outputs.size(); ++i)
-        results_.push_back(is_written_in_place(i) ? place_of(i, step_at(j))
-                                                  : temporary_.at(std::exchange(
-                                                        temporary, temporary + padded_bytes(l_.outputs[i]))));
-    for (std::int64_t j = 0; l_.checked && j < part.steps; ++j)
-      results_.push_back(holds_.at(j));
-    part.replay.run_at(part.arguments, part.keys, results_);
-    for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      carries_[i] = results_[i];
-    if (temporary)
-      for (std::int64_t j = 0; j < part.steps; ++j)
-        for (std::size_t i = 0; i < l_.outputs.size(); ++i)
-          if (!is_written_in_place(i))
-            copy_bytes(
-                results_[l_.carries.size() + static_cast<std::size_t>(j) * l_.outputs.size() + i].get(),
-                place_of(i, step_at(j)).get(), output_bytes(i));
+    part.replay.run(l_.reverse ? s_.of - k - part.steps : k, turn_);
+    turn_ = 1 - turn_;
   }
 
-  void bind(const Callee& callee, TensorPointers x, Part& part) const {
-    const int carries = static_cast<int>(l_.carries.size()), all = carries + static_cast<int>(l_.entries);
-    for (const int i : callee.operands) {
-      if (i != kNone && i < all)
-        part.changes.push_back(
-            {part.arguments.size(), i < carries ? i : kNone, i < carries ? kNone : i - carries});
-      part.arguments.emplace_back(i == kNone || i < all ? nullptr : x[static_cast<std::size_t>(i)]->raw());
+  // Places, by the first entry that the steps of a program read or write.
+
+  Target carry(std::size_t i) const {
+    return {.base = carries_.at(offsets_[i]), .per_turn = per_turn_, .is_padded = true};
+  }
+  Target hold(std::int64_t j) const { return {.base = holds_.at(j)}; }
+  std::vector<Target> results(std::int64_t n) const {
+    std::vector<Target> all;
+    for (std::size_t i = 0; i < l_.carries.size(); ++i)
+      all.push_back(carry(i));
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::size_t i = 0; i < l_.outputs.size(); ++i) {
+        const std::int64_t bytes = l_.outputs[i].nbytes(), entry = l_.reverse ? n - 1 - j : j;
+        all.push_back({.base = outputs_[i],
+                       .offset = (entry - (s_.local_outputs ? first_ : 0)) * bytes,
+                       .per_step = bytes});
+      }
+    for (std::int64_t j = 0; l_.checked && j < n; ++j)
+      all.push_back(hold(j));
+    return all;
+  }
+  std::vector<Source> operands(const Callee& callee) const {
+    std::vector<Source> all;
+    for (const int operand : callee.operands) {
+      const auto i = static_cast<std::size_t>(operand);
+      if (operand == kNone) {
+        all.emplace_back();
+      } else if (i < l_.carries.size()) {
+        const Target place = carry(i);
+        all.push_back({.base = place.base, .per_turn = place.per_turn});
+      } else if (const std::size_t entry = i - l_.carries.size(); entry < l_.entries) {
+        const std::int64_t bytes = entry_of(x_[i]->spec()).nbytes();
+        all.push_back({.base = ReadOnly(x_[i]->raw()),
+                       .offset = entry < s_.local_entries ? -first_ * bytes : 0,
+                       .per_step = bytes});
+      } else {
+        all.push_back({.base = ReadOnly(x_[i]->raw())});
+      }
     }
+    return all;
+  }
+  std::vector<random::Key> keys(const Callee& callee) const {
+    std::vector<random::Key> all;
     for (const int i : callee.keys)
-      part.keys.push_back(key_at(x[static_cast<std::size_t>(i)]->raw()));
-  }
-  void update(Part& part, std::int64_t at) const {
-    for (const Change& c : part.changes)
-      part.arguments[c.argument] = c.carry != kNone
-                                       ? carries_[static_cast<std::size_t>(c.carry)]
-                                       : ReadOnly(entries_[static_cast<std::size_t>(c.entry)].at(at));
-  }
-  bool goes_on() {
-    update(*condition_, 0);
-    const Writable holds[] = {holds_.at(0)};
-    condition_->replay.run_at(condition_->arguments, condition_->keys, holds);
-    return holds[0].get()[0] != std::byte{0};
-  }
-  std::int64_t output_bytes(std::size_t i) const { return bytes_[l_.carries.size() + i]; }
-  // A kernel may write the whole last line of a large result; small ones are copied to their places.
-  bool is_written_in_place(std::size_t i) const {
-    return output_bytes(i) % 64 == 0 || output_bytes(i) <= kSmallBytes;
-  }
-  Writable place_of(std::size_t i, std::int64_t at) const {
-    return outputs_[i].after((at - first_output_) * output_bytes(i));
+      all.push_back(key_at(x_[static_cast<std::size_t>(i)]->raw()));
+    return all;
   }
 
   const LoopProgram& l_;
   const Stretch s_;
+  const TensorPointers x_;
   const std::span<Tensor> y_;
-  Part step_;
-  std::optional<Part> block_, condition_;
-  Arena buffers_, temporary_, holds_{kMostBlockSteps};   // holds_: by step of a program
-  std::vector<std::int64_t> offsets_, bytes_;            // by carry; by result of a step
-  std::int64_t second_ = 0, first_output_ = 0;   // second_: the offset of the second place of the carries
-  bool is_second_ = false;
-  std::vector<ReadOnly> carries_;
-  std::vector<Stack> entries_;
-  std::vector<Writable> outputs_, results_;
+  const std::int64_t first_;   // the first of all entries
+  std::optional<Part> step_, block_, condition_;
+  Arena carries_, holds_{kMostBlockSteps};   // holds_: by step of a program
+  std::vector<std::int64_t> offsets_;        // by carry, in carries_
+  std::int64_t per_turn_ = 0;
+  int turn_ = 0;   // at which the carries are
+  std::vector<Writable> outputs_;
 };
 
 std::vector<const Tensor*> pointers(Refs x) {

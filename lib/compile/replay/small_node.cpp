@@ -59,6 +59,10 @@ template <class T> void SmallMap<T>::run(const Places& at) const {
 void SmallCount::run(const Places& at) const {
   const auto *a = in<std::uint64_t>(at.x[0]), *b = in<std::uint64_t>(at.x[1]);
   auto* const y = in<std::uint64_t>(at.y[0]);
+  if (n == 1) {   // without what a vectorized loop prepares
+    *y = *a + *b;
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i)
     y[i] = a[singles & 1 ? 0 : i] + b[singles & 2 ? 0 : i];
 }
@@ -108,6 +112,10 @@ namespace {
 template <class T, class F>
 void decide(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles) {
   const T *p = in<T>(a), *q = in<T>(b);
+  if (n == 1) {
+    *y = F()(*p, *q);
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i)
     y[i] = F()(p[singles & 1 ? 0 : i], q[singles & 2 ? 0 : i]);
 }
@@ -332,13 +340,9 @@ template <class T> class Maker {
 
 }   // namespace
 
-void SmallNode::run() const {
-  std::visit([&](const auto& call) { call.run(at); }, call_);
-}
-
 std::optional<SmallNode> SmallNode::of(const Program& p, const Node& node) {
   const auto as_small = [](auto call) {
-    return call ? std::optional(SmallNode(Call(std::move(*call)))) : std::nullopt;
+    return call ? std::optional(SmallNode(std::move(*call))) : std::nullopt;
   };
   const auto make = [&](ValueId out, const auto& f) -> std::optional<SmallNode> {
     const DType dtype = p[out].spec.dtype;

@@ -75,15 +75,17 @@ class SmallNode {
   /// The small form of a node; none if the node has many elements, or is of a kind that has no small form.
   static std::optional<SmallNode> of(const Program& p, const Node& node);
 
-  void run() const;
+  void run() const { run_(*this); }
   Places at = {};
 
  private:
   using Call =
       std::variant<SmallProduct<float>, SmallProduct<double>, SmallMap<float>, SmallMap<double>, SmallCount,
                    SmallDecision, SmallVjp<float>, SmallVjp<double>, SmallParts<float>, SmallParts<double>>;
-  explicit SmallNode(Call call) : call_(std::move(call)) {}
+  template <class C> explicit SmallNode(C call)
+      : call_(std::move(call)), run_([](const SmallNode& s) { std::get_if<C>(&s.call_)->run(s.at); }) {}
   Call call_;
+  void (*run_)(const SmallNode&);   // of the kind of call_
 };
 
 }   // namespace tapedeck::compiled
