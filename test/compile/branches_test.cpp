@@ -2,6 +2,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <utility>
 
 #include "closeness.h"
 #include "tapedeck/compile.h"
@@ -80,6 +81,9 @@ template <class F> class Both {
   Compiled<F> recorded_;
   std::vector<Variable> variables_;
 };
+
+// One type for all functions of a signature, since each takes the compiler long.
+template <class F> Both(F, std::vector<Variable> = {}) -> Both<decltype(std::function(std::declval<F>()))>;
 
 /// The values of the tensors of f(p, x, y), and the gradients of their sum with respect to x and y.
 template <class F> auto with_gradients(F f) {

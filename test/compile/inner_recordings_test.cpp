@@ -1,6 +1,7 @@
 // What a branch or a step must not take from the recording: keys, tensors of rules, errors, indices, tapes;
 // and the effects that it has in each call.
 #include <catch2/catch.hpp>
+#include <functional>
 #include <sstream>
 
 #include "closeness.h"
@@ -163,8 +164,11 @@ TEST_CASE("a computed index or condition is not used after the recording", "[rec
       TraceError);
 }
 
+// Not a template, since each function that is compiled takes the compiler long.
+using Function = std::function<Tensor(const Tensor&)>;
+
 // What f(x) writes to `out`, then its message if it throws.
-template <class F> std::string effects_of(const F& f, std::ostringstream& out, const Tensor& x) {
+std::string effects_of(const Function& f, std::ostringstream& out, const Tensor& x) {
   out.str("");
   try {
     (void)f(x);
@@ -174,7 +178,7 @@ template <class F> std::string effects_of(const F& f, std::ostringstream& out, c
   return out.str();
 }
 // Compares the effects of f with those of the compiled f, for each x.
-template <class F> void check_effects(const F& f, std::ostringstream& out, std::span<const Tensor> all) {
+void check_effects(const Function& f, std::ostringstream& out, std::span<const Tensor> all) {
   const auto recorded = compile(f);
   for (int call = 0; call < 2; ++call)
     for (const Tensor& x : all) {
@@ -186,7 +190,7 @@ template <class F> void check_effects(const F& f, std::ostringstream& out, std::
 const Tensors kNumbers = {tensor(2.0), tensor(-3.0), tensor(0.25), tensor(-0.5), tensor(5.0)};
 
 // Compares the effects of f, and of functions that compute its first derivatives.
-template <class F> void check_effects_to_first_order(const F& f, std::ostringstream& out) {
+void check_effects_to_first_order(const Function& f, std::ostringstream& out) {
   SECTION("values") { check_effects(f, out, kNumbers); }
   SECTION("no results are read") {
     check_effects(
@@ -221,7 +225,7 @@ template <class F> void check_effects_to_first_order(const F& f, std::ostringstr
         out, kNumbers);
   }
 }
-template <class F> void check_effects_of_second_order(const F& f, std::ostringstream& out) {
+void check_effects_of_second_order(const Function& f, std::ostringstream& out) {
   SECTION("second derivatives") {
     check_effects(
         [&](const Tensor& x) {
@@ -497,7 +501,7 @@ TEST_CASE("with snapshots, effects of steps occur once in a recording", "[record
 }
 
 // f throws a TraceError of this text when it is recorded, also if it catches it.
-template <class F> void check_refused(const std::string& text, const F& f) {
+void check_refused(const std::string& text, const Function& f) {
   CAPTURE(text);
   CHECK_THAT(message_of<TraceError>([&] { compile(f)(tensor(2.0)); }), Catch::Contains(text));
   const auto caught = compile([f](const Tensor& x) {

@@ -3,8 +3,10 @@
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "closeness.h"
 #include "message_of.h"
@@ -60,6 +62,8 @@ template <class F> class Both {
   Compiled<F> recorded_;
   std::size_t exact_;
 };
+// One type for all functions of a signature, since each takes the compiler long.
+template <class F> Both(F, std::size_t = 1000) -> Both<decltype(std::function(std::declval<F>()))>;
 
 // Checks that a call throws an E whose text contains `text`, eagerly and recorded.
 template <class E, class F, class... X> void check_error(const std::string& text, const F& f, const X&... x) {
