@@ -73,11 +73,12 @@ using SharedLoop = std::shared_ptr<const Loop>;
 Tensors run_with_snapshots(const SharedLoop& loop, std::span<const Tensor> x, std::int64_t begin,
                            std::int64_t end, std::int64_t snapshots);
 
-// The functions that compute the variables after steps [begin, end).
+// The functions that compute the variables after steps [begin, end). As without snapshots, captures that no
+// result depends on have no gradients.
 Recomputed recomputed_steps(const SharedLoop& loop, std::int64_t begin, std::int64_t end,
                             std::int64_t snapshots) {
   return {[=](std::span<const Tensor> x) { return run_with_snapshots(loop, x, begin, end, snapshots); },
-          [=](std::span<const Tensor> x) { return run(*loop, x, begin, end); }};
+          [=](std::span<const Tensor> x) { return run(*loop, x, begin, end); }, false};
 }
 
 // Runs steps [begin, end), of which the last one is recorded as it runs.
@@ -241,7 +242,7 @@ Tensors run_with_snapshots(const SharedScan& scan, std::span<const Tensor> in, s
 Recomputed recomputed_steps(const SharedScan& scan, std::int64_t done, std::int64_t steps,
                             std::int64_t snapshots) {
   return {[=](std::span<const Tensor> x) { return run_with_snapshots(scan, x, done, steps, snapshots); },
-          [=](std::span<const Tensor> x) { return run(*scan, x, done, steps); }};
+          [=](std::span<const Tensor> x) { return run(*scan, x, done, steps); }, false};
 }
 
 // As run, but only the last step is recorded as it runs.

@@ -102,7 +102,7 @@ struct Recomputation {
     return function(arguments);
   }
 
-  // The gradients of the sources; none for a source that is not wanted.
+  // The gradients of the sources; none for a source that is not wanted, and for some captures.
   std::vector<Gradient> backward(std::span<const Tensor> dy, std::uint64_t wanted) const {
     const std::vector<Tensor> arguments = copies();
     GradientTape tape({.watch_accessed_variables = false});
@@ -133,9 +133,10 @@ struct Recomputation {
                            {.directions = front.ndim() ? front[0] : 0});
     std::vector<Gradient> all(count);
     for (std::size_t i = 0; i < dx.size(); ++i)
-      all[places[i]] = dx[i].defined()
-                           ? std::move(dx[i])
-                           : Gradient(zeros(behind(front, sources[i].shape()), sources[i].dtype()));
+      if (dx[i].defined())
+        all[places[i]] = std::move(dx[i]);
+      else if (places[i] < followed.size() || f.zero_captures)
+        all[places[i]] = zeros(behind(front, sources[i].shape()), sources[i].dtype());
     return all;
   }
 

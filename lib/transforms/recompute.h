@@ -27,11 +27,13 @@ std::vector<Tensor> run_unrecorded(std::span<const Tensor> x, const Function& f,
 /// The functions of a recomputation, which compute the same values from the same operands. They are kept as
 /// long as a tape keeps the operation.
 struct Recomputed {
-  Function backward;   // the vjp runs it under a tape of its own
-  Function forward;    // the jvp runs it under an accumulator
+  Function backward;           // the vjp runs it under a tape of its own
+  Function forward;            // the jvp runs it under an accumulator
+  bool zero_captures = true;   // whether captures that no result depends on have zeros as gradients, or none
 };
 /// Records y, which was computed from x, as the results of one operation, for which tapes keep only x and the
-/// captures. x and the captures that recorders follow receive gradients, which are zeros if there is no path.
+/// captures. x and the captures that recorders follow receive gradients, which are zeros for those of x to
+/// which there is no path.
 /// Throws ArgumentError if the function updates a variable that it reads; the vjp and jvp throw GradientError
 /// if such a variable has been updated since. Returns new tensors for y.
 std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Tensor> x, std::vector<Tensor> y,

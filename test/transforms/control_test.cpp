@@ -2,9 +2,11 @@
 #include "tapedeck/control.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "case.h"
 #include "message_of.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/memory.h"
@@ -358,6 +360,43 @@ TEST_CASE("loop variables without influence get zeros, counters none", "[control
     const std::vector<Gradient> g = tape.gradient(Targets{y, rest}, Sources{x, ignored});
     CHECK(g[0].dense().item() == 8 * 128);
     CHECK(g[1].dense().item() == 0);
+  }
+}
+
+TEST_CASE("what a loop reads, but no result depends on, has no gradient", "[control][recorded]") {
+  const Variable v(tensor(3.0));
+  const Tensor w = tensor(2.0), x = tensor(1.0), xs = tensor({1.0, 2.0, 3.0, 4.0});
+  for (const std::int64_t every : {0, 1, 2}) {
+    CAPTURE(every);
+    const auto doubled = [&](const Tensor& t) {
+      (void)(t * v * w);
+      return t * 2;
+    };
+    const std::function<Tensor()> loops[] = {
+        [&] {
+          return fori_loop(0, 4, [&](std::int64_t, const Tensor& t) { return doubled(t); }, {x},
+                           {.snapshots = every});
+        },
+        [&] {
+          return while_loop([](const Tensor& t) { return t < 10; }, doubled, {x}, {.snapshots = every});
+        },
+        [&] {
+          return scan([&](const Tensor& t, const Tensor& e) { return std::pair(doubled(t), e); }, {x}, {xs},
+                      {.snapshots = every})
+              .first;
+        }};
+    for (const auto& loop : loops) {
+      const auto gradients = [&] {
+        GradientTape tape;
+        tape.watch(w, x);
+        const auto [dv, dw, dx] = tape.gradient(loop(), v, w, x);
+        CHECK_FALSE(dv.defined());
+        CHECK_FALSE(dw.defined());
+        return dx.dense();
+      };
+      CHECK(gradients().item() == 16);
+      CHECK(compile(gradients)().item() == 16);
+    }
   }
 }
 
