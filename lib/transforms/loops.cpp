@@ -77,8 +77,10 @@ Tensors run_with_snapshots(const SharedLoop& loop, std::span<const Tensor> x, st
 // result depends on have no gradients.
 Recomputed recomputed_steps(const SharedLoop& loop, std::int64_t begin, std::int64_t end,
                             std::int64_t snapshots) {
-  return {[=](std::span<const Tensor> x) { return run_with_snapshots(loop, x, begin, end, snapshots); },
-          [=](std::span<const Tensor> x) { return run(*loop, x, begin, end); }, false};
+  return {.backward =
+              [=](std::span<const Tensor> x) { return run_with_snapshots(loop, x, begin, end, snapshots); },
+          .forward = [=](std::span<const Tensor> x) { return run(*loop, x, begin, end); },
+          .zero_captures = false};
 }
 
 // Runs steps [begin, end), of which the last one is recorded as it runs.
@@ -241,8 +243,10 @@ Tensors run_with_snapshots(const SharedScan& scan, std::span<const Tensor> in, s
 
 Recomputed recomputed_steps(const SharedScan& scan, std::int64_t done, std::int64_t steps,
                             std::int64_t snapshots) {
-  return {[=](std::span<const Tensor> x) { return run_with_snapshots(scan, x, done, steps, snapshots); },
-          [=](std::span<const Tensor> x) { return run(*scan, x, done, steps); }, false};
+  return {.backward =
+              [=](std::span<const Tensor> x) { return run_with_snapshots(scan, x, done, steps, snapshots); },
+          .forward = [=](std::span<const Tensor> x) { return run(*scan, x, done, steps); },
+          .zero_captures = false};
 }
 
 // As run, but only the last step is recorded as it runs.

@@ -102,7 +102,8 @@ struct Recomputation {
     return function(arguments);
   }
 
-  // The gradients of the sources; none for a source that is not wanted, and for some captures.
+  // The gradients of the sources; none for a source that is not wanted, and, unless `zero_captures`, for a
+  // capture without a path.
   std::vector<Gradient> backward(std::span<const Tensor> dy, std::uint64_t wanted) const {
     const std::vector<Tensor> arguments = copies();
     GradientTape tape({.watch_accessed_variables = false});
@@ -135,7 +136,7 @@ struct Recomputation {
     for (std::size_t i = 0; i < dx.size(); ++i)
       if (dx[i].defined())
         all[places[i]] = std::move(dx[i]);
-      else if (places[i] < followed.size() || f.zero_captures)
+      else if (places[i] < followed.size() || f.zero_captures || front.size() == 0)   // operands come first
         all[places[i]] = zeros(behind(front, sources[i].shape()), sources[i].dtype());
     return all;
   }

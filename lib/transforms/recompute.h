@@ -32,8 +32,8 @@ struct Recomputed {
   bool zero_captures = true;   // whether captures that no result depends on have zeros as gradients, or none
 };
 /// Records y, which was computed from x, as the results of one operation, for which tapes keep only x and the
-/// captures. x and the captures that recorders follow receive gradients, which are zeros for those of x to
-/// which there is no path.
+/// captures. Those of x that recorders follow receive gradients, which are zeros if there is no path; so do
+/// the captures, but without a path theirs are zeros if `f.zero_captures`, otherwise none.
 /// Throws ArgumentError if the function updates a variable that it reads; the vjp and jvp throw GradientError
 /// if such a variable has been updated since. Returns new tensors for y.
 std::vector<Tensor> record_recomputed(std::string_view name, std::span<const Tensor> x, std::vector<Tensor> y,

@@ -1,4 +1,7 @@
-// Loops with conditions, whose steps run in blocks: as many steps as of an eager run, with the same bits.
+// Loops with conditions, whose steps run in blocks: as many steps as of an eager run, with the same bits; and
+// loops whose values have about the size of a line of the cache.
+#include <malloc.h>
+
 #include <array>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -6,6 +9,7 @@
 #include "compile/unchanged.h"
 #include "tapedeck/compile.h"
 #include "tapedeck/control.h"
+#include "tapedeck/memory.h"
 #include "tapedeck/tapedeck.h"
 
 namespace loop_blocks_test {
@@ -155,6 +159,122 @@ TEST_CASE("gradients of loops whose steps run in blocks", "[recorded][loops][blo
     const Many wanted = f(x), actual = recorded(x);
     CHECK(difference(actual[0], wanted[0]) == "");
     CHECK(actual[1].item() == Approx(wanted[1].item()).epsilon(1e-12));
+  }
+}
+
+// Values of more than 64 bytes are read and written where they are, but for results whose size is no multiple
+// of 64 bytes; smaller ones are copied.
+TEST_CASE("carries, entries and outputs of all sizes, which are passed on in all ways", "[recorded][loops]") {
+  const auto run = [](const Many& x, bool reverse) {   // x: carries, a captured tensor, entries
+    return scan(
+        [w = x[2]](std::span<const Tensor> in) {
+          const Tensor &a = in[0], &b = in[1], &e = in[2];
+          const Tensor next = a + e * w, both = next + b;
+          return Many{b, next, both, next, both, e, w, b + both};
+        },
+        {x[0], x[1]}, {x[3]}, {.reverse = reverse});
+  };
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64})
+    for (const std::int64_t n : {1, 2, 3, 4, 5, 8, 9, 16, 17, 33, 100})
+      for (const bool reverse : {false, true}) {
+        const auto recorded = compile([&](const Many& x) { return run(x, reverse); });
+        for (const std::int64_t steps : {0, 1, 2, 31, 40})
+          for (const double factor : {1.0, -3.0, 5.0}) {
+            CAPTURE(name_of(dtype), n, reverse, steps, factor);
+            const auto numbers = [&](const Shape& shape) {
+              return astype(factor * reshape(arange(shape.size(), DType::f64), shape), dtype);
+            };
+            const Many x = {numbers({n}), 2 * numbers({n}), numbers({n}) + 1, numbers({steps, n})};
+            const Many wanted = run(x, reverse), actual = recorded(x);
+            REQUIRE(wanted.size() == actual.size());
+            for (std::size_t i = 0; i < wanted.size(); ++i) {
+              CAPTURE(i);
+              CHECK(difference(actual[i], wanted[i]) == "");
+            }
+          }
+      }
+}
+
+// Memory that is freed has no kernel's numbers any more.
+struct WithoutReuse {
+  WithoutReuse() {
+    set_buffer_cache_limit(0);
+    mallopt(M_PERTURB, 0xa5);
+  }
+  ~WithoutReuse() {
+    mallopt(M_PERTURB, 0);
+    set_buffer_cache_limit(std::int64_t{1} << 30);   // the default
+  }
+};
+
+TEST_CASE("memory that kernels return, and that of old values of variables, is read before it is freed",
+          "[recorded][loops][branches]") {
+  const WithoutReuse here;
+  const Tensor a = reshape(cos(arange(40, DType::f64)), {40}),
+               xs = reshape(sin(arange(120, DType::f64)), {3, 40});
+  const auto check = [](const auto& f, const Many& x) {
+    const auto recorded = compile([f](const Many& in) { return f(in); });
+    const Many wanted = f(x);
+    for (int call = 0; call < 3; ++call) {
+      const Many actual = recorded(x);
+      REQUIRE(actual.size() == wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        CAPTURE(call, i);
+        CHECK(difference(actual[i], wanted[i]) == "");
+      }
+    }
+  };
+  check(
+      [](const Many& x) {   // outputs of a step, and a part of one
+        return scan(
+            [](std::span<const Tensor> in) {
+              const Tensor sorted = sort(in[0] * in[1]);
+              return Many{in[0] + in[1], sorted, argsort(in[1]), slice(sorted, {1}, {20})};
+            },
+            {x[0]}, {x[1]});
+      },
+      {a, xs});
+  check(
+      [](const Many& x) {   // a carry
+        return Many{fori_loop(0, 5, [](std::int64_t, const Tensor& t) { return sort(sin(3 * t)); }, {x[0]})};
+      },
+      {a});
+  check(
+      [](const Many& x) {   // a branch
+        return cond(
+            sum(x[0]) > -100.0, {x[0]},
+            [](const Tensor& t) {
+              return Many{sort(t), t};
+            },
+            [](const Tensor& t) {
+              return Many{t, t};
+            });
+      },
+      {a});
+  // A value that an optimizer replaces in the step.
+  const auto train = [&](const Variable& v, Adam& adam) {
+    return [&](const Many& x) {
+      return scan(
+          [&](std::span<const Tensor> in) {
+            const Tensor old = v.value();
+            GradientTape tape;
+            const Tensor loss = mean(square(in[1] * v));
+            adam.apply_gradients({{tape.gradient(loss, v), v}});
+            return Many{in[0] + loss, old};
+          },
+          {zeros({}, DType::f64)}, {x[0]});
+    };
+  };
+  const Variable v(ones({40}, DType::f64)), w(ones({40}, DType::f64));
+  Adam of_v, of_w;
+  const auto eager = train(v, of_v), step = train(w, of_w);
+  const auto recorded = compile([&](const Many& x) { return step(x); });
+  for (int call = 0; call < 3; ++call) {
+    const Many wanted = eager({xs}), actual = recorded(Many{xs});
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      CAPTURE(call, i);
+      CHECK(difference(actual[i], wanted[i]) == "");
+    }
   }
 }
 

@@ -431,6 +431,7 @@ template <class T> void compare_random(std::uint64_t seed, const VectorSet& set,
         if (!random.results[k].is_nan[i]) ++compared, wrong += y[k][i] != random.results[k].lanes[i];
   };
   compare_first(code, random.size());
+  const std::size_t of_code = compared;
   Code one = code;   // of one vector at a time
   one.most_vectors = 1;
   compare_first(one, static_cast<std::size_t>(set.bytes) / sizeof(T));
@@ -438,10 +439,10 @@ template <class T> void compare_random(std::uint64_t seed, const VectorSet& set,
     FAIL_CHECK("random code " << seed << ", lanes of " << sizeof(T) << " bytes, vectors of " << set.bytes
                               << ": " << wrong << " of " << compared << " are wrong");
   const RegisterPlan plan = plan_registers(code, set);
-  all.unrolled[plan.unroll] += compared;
-  if (plan.slots > 0) all.spilled += compared;
+  all.unrolled[plan.unroll] += of_code;
+  if (plan.slots > 0) all.spilled += of_code;
   if (std::any_of(code.nodes.begin(), code.nodes.end(), [](const CodeNode& n) { return n.region > 0; }))
-    all.rare += compared;
+    all.rare += of_code;
 }
 
 /// x·x + c of one stream.

@@ -20,12 +20,16 @@ namespace tapedeck {
 
 using namespace compiled;
 
-inline void run_group(const Group& group, const Memory& memory, Writable scratch) {
+/// Runs a group, the given number of times. Between two calls others use its scratch memory.
+inline void run_group(const Group& group, const Memory& memory, Writable scratch, int times = 1) {
   BoundGroup bound(group, scratch);
   bound.for_each_pointer(
       [&](ValueId v, std::int64_t first_byte, const std::byte*& p) { p = memory.read[v].get() + first_byte; },
       [&](ValueId v, std::byte*& p) { p = memory.write[v].get(); });
-  bound.run();
+  for (int i = 0; i < times; ++i) {
+    std::memset(scratch.get(), 0xff, static_cast<std::size_t>(group.scratch_bytes()));
+    bound.run();
+  }
 }
 
 class ProgramBuilder {
@@ -258,7 +262,7 @@ class ProgramBuilder {
     if (threads > 0) set_num_threads(threads);
     const Arena scratch(group.scratch_bytes() + 64);
     const auto past = reinterpret_cast<std::uintptr_t>(scratch.at(0).get()) & 63;
-    run_group(group, memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
+    run_group(group, memory, scratch.at(static_cast<std::int64_t>(-past & 63)), 2);
   }
   // Any two NaN are equal: sign and payload come from one of two operands, and compilers choose which.
   void compare(ValueId v, const std::byte* memory) const {

@@ -287,6 +287,23 @@ TEST_CASE("BLAS works on the calling thread, and keeps the user's number of thre
   openblas_set_num_threads(before);
 }
 
+TEST_CASE("a handler of warnings may cause others, and replace itself", "[threads]") {
+  const auto watch = [](DType dtype) {
+    GradientTape tape;
+    tape.watch(tensor({1}, dtype));   // which warns
+  };
+  int first = 0, second = 0;
+  set_warning_handler([&](std::string_view) {
+    ++first;
+    set_warning_handler([&](std::string_view) { ++second; });
+    watch(DType::u32);
+  });
+  watch(DType::u16);
+  set_warning_handler({});
+  CHECK(first == 1);
+  CHECK(second == 1);
+}
+
 TEST_CASE("warnings may come from many threads", "[threads]") {
   std::atomic<int> told = 0;
   set_warning_handler([&](std::string_view) { ++told; });

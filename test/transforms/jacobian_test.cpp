@@ -8,6 +8,7 @@
 #include "message_of.h"
 #include "ops/odd_ops.h"
 #include "ops/op_samples.h"
+#include "tapedeck/control.h"
 #include "tensors_of.h"
 
 namespace jacobian_test {
@@ -291,6 +292,25 @@ TEST_CASE("the Jacobian of an empty target is empty where a path leads", "[jacob
   const Tensor h = hessians(y, x)[0];
   REQUIRE(h.defined());
   CHECK(h.spec() == Spec{DType::f64, {0, 0}});
+}
+
+TEST_CASE("the Jacobian of an empty target by what a loop with snapshots captures is empty",
+          "[jacobian][control]") {
+  const Tensor x = ones({0}, DType::f64), w = full({}, 2, DType::f64);
+  for (const std::int64_t snapshots : {0, 2})
+    for (const JacobianOptions& options : {kTogether, kOneByOne}) {
+      CAPTURE(snapshots, options.vectorize);
+      const std::vector<Tensor> all = jacobian_of(
+          [&](const std::vector<Tensor>& in) {
+            return fori_loop(0, 4, [w = in[1]](std::int64_t, const Tensor& t) { return t * w; }, {in[0]},
+                             {.snapshots = snapshots});
+          },
+          {x, w}, options);
+      for (const Tensor& t : all)
+        REQUIRE(t.defined());
+      CHECK(all[0].spec() == Spec{DType::f64, {0, 0}});
+      CHECK(all[1].spec() == Spec{DType::f64, {0}});
+    }
 }
 
 TEST_CASE("errors of a Jacobian come first, and leave the tape usable", "[jacobian][errors]") {

@@ -95,10 +95,12 @@ template <class T> void run_instruction(const GroupInstruction& i, const Tables&
       return (c.is_vjp ? run_vjp<T> : run_map<T>)(c, &state.code.entries[c.first], t, kernels::padded<T>(n));
     }
     case Kind::machine: {
-      const std::int64_t bytes = n * static_cast<std::int64_t>(sizeof(T)), vector = state.code.vectors.bytes;
-      return state.code.machine[i.b]->run(reinterpret_cast<const void* const*>(t.from),
-                                          reinterpret_cast<void* const*>(t.to),
-                                          bytes <= vector ? vector : lines(bytes));
+      // The last of several blocks may be shorter than a vector, but its code computes several at a time.
+      constexpr std::int64_t size = sizeof(T);
+      const bool is_block = n < state.code.pass.n;
+      return state.code.machine[i.b]->run(
+          reinterpret_cast<const void* const*>(t.from), reinterpret_cast<void* const*>(t.to),
+          is_block ? lines(n * size) : state.code.vectors.length_for(n * size));
     }
     case Kind::copy: {
       const T* const x = operand<T>(t, i.a);
@@ -130,7 +132,7 @@ BoundGroup::BoundGroup(const Group& group, Writable scratch)
   alignas(kLine) static constexpr std::byte zeros[kLine] = {};
   const GroupCode& c = group.running();
   const GroupLayout& l = group.layout();
-  in_place_ = c.views.empty() && c.sums.empty() && c.pass.n <= l.block;
+  is_single_block_ = c.views.empty() && c.sums.empty() && c.pass.n <= l.block;
   singles_.resize(c.singles.size());
   sums_.resize(c.sums.size());
   from_[0] = zeros;
@@ -152,7 +154,7 @@ void BoundGroup::run() const {
 template <class T> void BoundGroup::run() const {
   const GroupLayout& l = group_->layout();
   const GroupCode& c = group_->running();
-  if (in_place_) return run_in_place<T>();
+  if (is_single_block_) return run_single_block<T>();
   if (const std::int64_t n = c.pass.n; n <= l.piece) {
     run_piece<T>(0, n, 0);
   } else {
@@ -167,11 +169,11 @@ template <class T> void BoundGroup::run() const {
     finish<T>(s);
 }
 
-template <class T> void BoundGroup::run_in_place() const {
+template <class T> void BoundGroup::run_single_block() const {
   const GroupCode& c = group_->running();
   fill_singles<T>(scratch_);
   State<T> state{.code = c, .length = c.pass.n};
-  const Tables tables = {const_cast<const std::byte**>(from_.data()), to_.data()};   // which a fetch changes
+  const Tables tables = {const_cast<const std::byte**>(from_.data()), to_.data()};   // no fetch changes them
   for (const GroupInstruction& i : c.instructions)
     run_instruction(i, tables, state);
 }

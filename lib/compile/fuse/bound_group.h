@@ -11,11 +11,12 @@ class BoundGroup {
  public:
   /// scratch: memory of group.scratch_bytes() bytes, aligned to 64, which others may use between calls.
   BoundGroup(const Group& group, Writable scratch);
+  BoundGroup(BoundGroup&&) = default;   // no copies, since others set the pointers
 
   /// Calls reads(value, offset in bytes, pointer) and writes(value, pointer) with each pointer that must be
   /// set to the memory of a value before the group runs. This memory must be padded to a multiple of 64
   /// bytes, since the group may read and write up to the next 64-byte boundary; values of one element are not
-  /// broadcast in memory.
+  /// broadcast in memory. The pointers keep their addresses as long as the group exists, also if it is moved.
   template <class Reads, class Writes> void for_each_pointer(const Reads& reads, const Writes& writes) {
     const GroupCode& c = group_->running();
     const std::int64_t size = size_of(c.pass.dtype);
@@ -37,11 +38,12 @@ class BoundGroup {
       if (c.sums[s].to) writes(c.sums[s].to, sums_[s]);
   }
 
+  /// Uses the scratch memory: one call at a time.
   void run() const;
 
  private:
   template <class T> void run() const;
-  template <class T> void run_in_place() const;
+  template <class T> void run_single_block() const;
   template <class T> void run_piece(std::int64_t begin, std::int64_t end, std::int64_t area) const;
   template <class T> void finish(std::size_t sum) const;
   template <class T> void fill_singles(std::byte* area) const;
@@ -49,9 +51,10 @@ class BoundGroup {
 
   const Group* group_;
   std::byte* scratch_;
-  bool in_place_;   // whether it is one block without sums and views, so that the tables do not change
-  std::vector<const std::byte*> from_;      // the table for reading, as it is for the first block,
-  std::vector<std::byte*> to_;              // and that for writing, with the registers of the first area
+  /// Whether it is one block, without views, which change the tables, and without sums in scratch memory.
+  bool is_single_block_;
+  std::vector<const std::byte*> from_;      // the table for reading of the first block, in the first area
+  std::vector<std::byte*> to_;              // the table for writing
   std::vector<const std::byte*> singles_;   // what single elements are broadcast from
   std::vector<std::byte*> sums_;            // where sums are written
 };

@@ -21,7 +21,7 @@ constexpr std::int64_t pieces_of(std::int64_t n, std::int64_t piece) { return (n
 // none below n.
 std::int64_t multiple_of(const GroupCode& code) {
   const std::int64_t n = code.pass.n;
-  std::int64_t all = kLine;
+  std::int64_t all = 64;   // elements of at least a byte fill lines of the cache
   for (const GroupCode::Sum& s : code.sums) {
     const std::int64_t part = part_of(s), times = all / std::gcd(all, part);
     if (part >= n || times > n / part) return n;
@@ -91,10 +91,14 @@ template <class T> GroupLayout layout_of(const GroupCode& c) {
 Group::Group(const Program& p, const Passes& passes, const Step& step, const IdVector<ValueId, bool>& kept)
     : Group(make_group_code(p, passes, step, kept), p) {}
 Group::Group(GroupCode code, const Program& p)
-    : Group(code, makes_machine_code() ? with_machine_code(p, code) : std::nullopt) {}
-Group::Group(GroupCode code, std::optional<GroupCode> machine)
     : code_(std::move(code)),
-      machine_(std::move(machine)),
-      layout_(code_.pass.dtype == DType::f32 ? layout_of<float>(running()) : layout_of<double>(running())) {}
+      machine_(makes_machine_code() ? with_machine_code(p, code_) : std::nullopt),
+      layout_(make_layout()) {}
+Group::Group(GroupCode code, std::optional<GroupCode> machine)
+    : code_(std::move(code)), machine_(std::move(machine)), layout_(make_layout()) {}
+
+GroupLayout Group::make_layout() const {
+  return code_.pass.dtype == DType::f32 ? layout_of<float>(running()) : layout_of<double>(running());
+}
 
 }   // namespace tapedeck::compiled

@@ -54,6 +54,7 @@ class Group {
 
  private:
   Group(GroupCode code, const Program& p);
+  GroupLayout make_layout() const;
 
   GroupCode code_;
   std::optional<GroupCode> machine_;   // the same with machine code

@@ -74,9 +74,12 @@ class Lowering {
     std::vector<ValueIndex> x = {}, y = {};
     std::unique_ptr<StageCode> code = nullptr;
   };
+  static VectorSet vectors_for(const Pass& pass) {
+    return kVectors.shortest_for(pass.n * size_of(pass.dtype));
+  }
   static int most_vectors(const Pass& pass) {
-    const std::int64_t bytes = pass.n * size_of(pass.dtype), vector = kVectors.shortest_for(bytes).bytes,
-                       vectors = bytes <= vector ? 1 : lines(bytes) / vector;
+    const VectorSet set = vectors_for(pass);
+    const std::int64_t vectors = set.length_for(pass.n * size_of(pass.dtype)) / set.bytes;
     return vectors < 2 ? 1 : vectors < 4 ? 2 : 4;
   }
   // Of the code of a stage, and of one function more where that is met for the first time. Its instructions
@@ -335,7 +338,7 @@ class Lowering {
       else
         write_code(s);
     if (made_.empty()) return {};   // nothing that is traced is needed
-    out_.vectors = kVectors.shortest_for(code_.pass.n * size_of(code_.pass.dtype));
+    out_.vectors = vectors_for(code_.pass);
     out_.machine = machine_code(std::move(made_), out_.vectors);
     if (out_.machine.empty()) return {};
     return std::move(out_);

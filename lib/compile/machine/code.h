@@ -59,17 +59,19 @@ struct Code {
 
 /// The vectors that machine code computes with: 16 registers with AVX2 and FMA, 32 with AVX-512.
 struct VectorSet {
-  int bytes, registers;   // bytes of a vector, 16 to 64; how many there are
+  int bytes, registers;   // of a vector, 16 to 64; the number of vector registers
 
   /// The shortest vectors that hold so many bytes, or the longest ones.
   constexpr VectorSet shortest_for(std::int64_t n) const {
     return {n <= 16 ? 16 : n <= 32 ? 32 : bytes, registers};
   }
+  /// The bytes that are computed for n bytes of elements: those of one vector, or whole lines.
+  constexpr std::int64_t length_for(std::int64_t n) const { return n <= bytes ? bytes : lines(n); }
   friend bool operator==(const VectorSet&, const VectorSet&) = default;
 };
 inline constexpr VectorSet kAvx2{32, 16};
 inline constexpr VectorSet kAvx512{64, 32};   // F, DQ and VL
-/// The longest ones of the instructions that the library is compiled for.
+/// The longest vectors of the instruction set that the library is compiled for.
 #if defined(__AVX512DQ__) && defined(__AVX512VL__)
 inline constexpr VectorSet kVectors = kAvx512;
 #else

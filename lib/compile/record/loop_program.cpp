@@ -1,7 +1,7 @@
 // In: the programs of a loop, and its operands. Out: its results.
 //
-// Carries alternate between two places in an arena. Large ones, large entries and large outputs are read and
-// written in place.
+// Carries alternate between two buffers. Values of more than 64 bytes are read where they are. Large outputs
+// are written in place if their size is a multiple of 64 bytes, and copied otherwise.
 #include "compile/record/loop_program.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "compile/fuse/effects.h"
-#include "compile/replay/repeated.h"
+#include "compile/replay/loop_replay.h"
 #include "compile/rewrite/unroll.h"
 #include "core/bytes.h"
 #include "core/format.h"
@@ -35,44 +35,53 @@ struct Stretch {
 class Steps {
  public:
   Steps(const LoopProgram& l, const Stretch& s, TensorPointers x, std::span<Tensor> y)
-      : l_(l), s_(s), x_(x), y_(y), first_(l.reverse ? s.of - s.end : s.begin) {
-    for (const Spec& spec : l.carries)
-      offsets_.push_back(std::exchange(per_turn_, per_turn_ + padded_bytes(spec)));
-    carries_ = Arena(2 * per_turn_);
-    for (std::size_t i = 0; i < l.carries.size(); ++i)
-      copy_bytes(x[i]->raw(), carry(i).at(0, turn_).get(), l.carries[i].nbytes());
+      : l_(l), s_(s), y_(y), first_(l.reverse ? s.of - s.end : s.begin) {
+    if (!is_one_step()) {
+      for (const Spec& spec : l.carries)
+        offsets_.push_back(std::exchange(per_buffer_, per_buffer_ + padded_bytes(spec)));
+      carries_ = Arena(2 * per_buffer_);
+      for (std::size_t i = 0; i < l.carries.size(); ++i)
+        copy_bytes(x[i]->raw(), carry(i).at(0, buffer_).get(), l.carries[i].nbytes());
+    }
     for (std::size_t i = 0; i < l.outputs.size(); ++i)
       outputs_.push_back(OutputSlot(y[l.carries.size() + i]).memory());
-    step_.emplace(*this, step_of(l), 1, results(1));
+    const auto make = [&](std::optional<Part>& part, const Callee& callee, std::int64_t n,
+                          std::vector<Target> targets) {
+      part.emplace(callee, n, operands(callee, x), std::move(targets), keys(callee, x));
+    };
+    make(step_, step_of(l), 1, results(1));
     if (l.block && s.end - s.begin >= l.block_steps)
-      block_.emplace(*this, *l.block, l.block_steps, results(l.block_steps));
-    if (l.condition) condition_.emplace(*this, *l.condition, 1, std::vector{hold(0)});
+      make(block_, *l.block, l.block_steps, results(l.block_steps));
+    if (l.condition) make(condition_, *l.condition, 1, {hold(0)});
   }
 
   // Returns the number of steps.
   std::int64_t run() {
     const std::int64_t n = l_.condition ? run_while() : run_all();
-    for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      copy_bytes(carry(i).at(0, turn_).get(), y_[i].raw(), l_.carries[i].nbytes());
+    for (std::size_t i = 0; i < l_.carries.size() && !is_one_step(); ++i)
+      copy_bytes(carry(i).at(0, buffer_).get(), y_[i].raw(), l_.carries[i].nbytes());
     return n;
   }
 
  private:
-  using Source = RepeatedReplay::Source;
-  using Target = RepeatedReplay::Target;
+  using Source = LoopReplay::Source;
+  using Target = LoopReplay::Target;
   // A program of so many steps, and its replay.
   struct Part {
-    Part(const Steps& all, const Callee& callee, std::int64_t n, std::vector<Target> targets)
+    Part(const Callee& callee, std::int64_t n, std::vector<Source> sources, std::vector<Target> targets,
+         std::vector<random::Key> keys)
         : steps(n),
           workspace(callee.workspaces),
-          replay(workspace->replay(0, callee.plan), all.operands(callee), std::move(targets),
-                 all.keys(callee)) {}
+          replay(workspace->replay(0, callee.plan), std::move(sources), std::move(targets), std::move(keys)) {
+    }
 
     std::int64_t steps;
     BorrowedWorkspace workspace;
-    RepeatedReplay replay;
+    LoopReplay replay;
   };
 
+  // Whether carries are read and written where they are.
+  bool is_one_step() const { return !l_.condition && s_.end - s_.begin == 1; }
   static const Callee& step_of(const LoopProgram& l) { return l.checked ? *l.checked : *l.step; }
 
   std::int64_t run_all() {
@@ -96,7 +105,7 @@ class Steps {
         if (in_blocks)
           k += l_.block_steps, holds = held(l_.block_steps - 1);
         else
-          turn_ = 1 - turn_;   // the carries are those before the block
+          buffer_ = 1 - buffer_;   // the carries are those before the block
       } else {
         run(*step_, k++);
         holds = l_.checked ? held(0) : k < s_.end && goes_on();
@@ -112,74 +121,74 @@ class Steps {
     return true;
   }
   bool goes_on() {
-    condition_->replay.run(0, turn_);
+    condition_->replay.run(0, buffer_);
     return held(0);
   }
 
   // Runs steps k, k + 1, ..., which are those of one program.
   void run(Part& part, std::int64_t k) {
-    part.replay.run(l_.reverse ? s_.of - k - part.steps : k, turn_);
-    turn_ = 1 - turn_;
+    part.replay.run(l_.reverse ? s_.of - k - part.steps : k, buffer_);
+    buffer_ = 1 - buffer_;
   }
 
-  // Places, by the first entry that the steps of a program read or write.
+  // The addresses of operands and results, by the lowest entry that a program reads or writes.
 
   Target carry(std::size_t i) const {
-    return {.base = carries_.at(offsets_[i]), .per_turn = per_turn_, .is_padded = true};
+    return {.base = carries_.at(offsets_[i]), .per_buffer = per_buffer_, .is_padded = true};
   }
   Target hold(std::int64_t j) const { return {.base = holds_.at(j)}; }
   std::vector<Target> results(std::int64_t n) const {
     std::vector<Target> all;
     for (std::size_t i = 0; i < l_.carries.size(); ++i)
-      all.push_back(carry(i));
+      all.push_back(is_one_step() ? Target{.base = OutputSlot(y_[i]).memory(), .is_padded = true} : carry(i));
     for (std::int64_t j = 0; j < n; ++j)
       for (std::size_t i = 0; i < l_.outputs.size(); ++i) {
         const std::int64_t bytes = l_.outputs[i].nbytes(), entry = l_.reverse ? n - 1 - j : j;
         all.push_back({.base = outputs_[i],
                        .offset = (entry - (s_.local_outputs ? first_ : 0)) * bytes,
-                       .per_step = bytes});
+                       .per_entry = bytes});
       }
     for (std::int64_t j = 0; l_.checked && j < n; ++j)
       all.push_back(hold(j));
     return all;
   }
-  std::vector<Source> operands(const Callee& callee) const {
+  std::vector<Source> operands(const Callee& callee, TensorPointers x) const {
     std::vector<Source> all;
     for (const int operand : callee.operands) {
       const auto i = static_cast<std::size_t>(operand);
       if (operand == kNone) {
         all.emplace_back();
-      } else if (i < l_.carries.size()) {
+      } else if (i < l_.carries.size() && !is_one_step()) {
         const Target place = carry(i);
-        all.push_back({.base = place.base, .per_turn = place.per_turn});
-      } else if (const std::size_t entry = i - l_.carries.size(); entry < l_.entries) {
-        const std::int64_t bytes = entry_of(x_[i]->spec()).nbytes();
-        all.push_back({.base = ReadOnly(x_[i]->raw()),
+        all.push_back({.base = place.base, .per_buffer = place.per_buffer});
+      } else if (const std::size_t entry = i - l_.carries.size();
+                 i >= l_.carries.size() && entry < l_.entries) {
+        const std::int64_t bytes = entry_of(x[i]->spec()).nbytes();
+        all.push_back({.base = ReadOnly(x[i]->raw()),
                        .offset = entry < s_.local_entries ? -first_ * bytes : 0,
-                       .per_step = bytes});
+                       .per_entry = bytes});
       } else {
-        all.push_back({.base = ReadOnly(x_[i]->raw())});
+        all.push_back({.base = ReadOnly(x[i]->raw())});
       }
     }
     return all;
   }
-  std::vector<random::Key> keys(const Callee& callee) const {
+  static std::vector<random::Key> keys(const Callee& callee, TensorPointers x) {
     std::vector<random::Key> all;
     for (const int i : callee.keys)
-      all.push_back(key_at(x_[static_cast<std::size_t>(i)]->raw()));
+      all.push_back(key_at(x[static_cast<std::size_t>(i)]->raw()));
     return all;
   }
 
   const LoopProgram& l_;
   const Stretch s_;
-  const TensorPointers x_;
   const std::span<Tensor> y_;
-  const std::int64_t first_;   // the first of all entries
+  const std::int64_t first_;   // the lowest index of an entry of these steps
   std::optional<Part> step_, block_, condition_;
   Arena carries_, holds_{kMostBlockSteps};   // holds_: by step of a program
   std::vector<std::int64_t> offsets_;        // by carry, in carries_
-  std::int64_t per_turn_ = 0;
-  int turn_ = 0;   // at which the carries are
+  std::int64_t per_buffer_ = 0;
+  int buffer_ = 0;   // the one that holds the carries
   std::vector<Writable> outputs_;
 };
 

@@ -61,6 +61,7 @@ Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
       reads_(plan.program.values().size()),
       writes_(plan.program.values().size()),
       keys_(plan.program.keys().size()) {
+  groups_.reserve(plan.groups.size());
   for (const Group& group : plan.groups)
     groups_.emplace_back(group, scratch_.at(0));
   for (const Step& step : plan.steps)
@@ -266,6 +267,7 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
 
 void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random::Key> keys,
                     std::span<const Writable> y) {
+  const EndOfCall end{*this};
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].get()) fill(plan_.program.arguments()[i], arguments[i].get(), argument_bytes_[i]);
   for (std::size_t i = 0; i < outputs_.size(); ++i)
@@ -274,9 +276,13 @@ void Replay::run_at(std::span<const ReadOnly> arguments, std::span<const random:
   run_bound(keys, argument);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const Output& out = outputs_[i];
-    if (out.how != Output::How::none && out.how != Output::How::computed)
-      copy_bytes(result_memory(out, argument, [&](std::size_t k) { return y[k].get(); }), y[i].get(),
-                 out.bytes);
+    if (out.how == Output::How::none || out.how == Output::How::computed) continue;
+    const std::byte* const from = out.how == Output::How::repeated || out.how == Output::How::shares
+                                      ? y[out.of].get()
+                                  : out.how == Output::How::copied ? place_of(*out.access)
+                                  : out.constant                   ? constant_of(out)
+                                                                   : argument(out.of);
+    copy_bytes(from, y[i].get(), out.bytes);
   }
 }
 

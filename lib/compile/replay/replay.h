@@ -31,7 +31,7 @@ class Replay {
               std::span<const Writable> y);
 
  private:
-  friend class RepeatedReplay;
+  friend class LoopReplay;
   /// How a step runs: as the next group, small node, or bound node.
   enum class How : std::uint8_t { group, small, bound };
   struct Next {
@@ -46,7 +46,7 @@ class Replay {
     OwnedAttrs attrs = {};   // the attributes of a node with a key, which changes from call to call
     std::unique_ptr<PreparedCall> call = {};   // of a node that runs programs
   };
-  /// A pointer of a node that is set to the beginning of an operand.
+  /// A pointer of a node or group that is set to the beginning of an operand.
   struct Use {
     const std::byte** pointer;
     std::int64_t first_byte;
@@ -75,6 +75,13 @@ class Replay {
     Tensor fresh;   // new memory for the variable, if its memory has other owners
   };
 
+  /// Ends a call: drops the tensors that were kept alive, whose memory results are copied from, and, after an
+  /// exception, stores that have not taken effect.
+  struct EndOfCall {
+    Replay& replay;
+    ~EndOfCall() { replay.held_.clear(), replay.pending_.clear(); }
+  };
+
   void add_node(NodeId n);
   void add_bound(const Node& node);
   void use_values();
@@ -99,8 +106,6 @@ class Replay {
   void bind_fixed();
   template <class X> void bind_keys(std::span<const random::Key> keys, const X& arguments);
   template <class X> void run_bound(std::span<const random::Key> keys, const X& arguments);
-  template <class X, class Y>
-  const std::byte* result_memory(const Output& out, const X& arguments, const Y& results) const;
   void add_outputs();
   void bind_output(Output& out, std::span<const Tensor> arguments, Tensor* given);
   void give_back(std::vector<Tensor>& y);
@@ -151,30 +156,11 @@ template <class X> void Replay::bind_keys(std::span<const random::Key> keys, con
   }
 }
 
-/// Runs the steps with arguments and results that are copied or bound.
+/// Runs the steps. The arguments have been copied or bound, and the results that are bound.
 template <class X> void Replay::run_bound(std::span<const random::Key> keys, const X& arguments) {
-  struct Forget {
-    Replay& r;
-    ~Forget() { r.held_.clear(), r.pending_.clear(); }
-  } forget{*this};
   bind_keys(keys, arguments);
   run_steps({});
   assign();
-}
-
-/// After a run: the memory of a result that is not `none` or `computed`. results(i): that of a result before
-/// it.
-template <class X, class Y>
-const std::byte* Replay::result_memory(const Output& out, const X& arguments, const Y& results) const {
-  switch (out.how) {
-    case Output::How::repeated:
-    case Output::How::shares:
-      return results(out.of);
-    case Output::How::copied:
-      return place_of(*out.access);
-    default:
-      return out.constant ? constant_of(out) : arguments(out.of);
-  }
 }
 
 }   // namespace tapedeck::compiled

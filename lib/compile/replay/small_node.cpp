@@ -59,7 +59,7 @@ template <class T> void SmallMap<T>::run(const Places& at) const {
 void SmallCount::run(const Places& at) const {
   const auto *a = in<std::uint64_t>(at.x[0]), *b = in<std::uint64_t>(at.x[1]);
   auto* const y = in<std::uint64_t>(at.y[0]);
-  if (n == 1) {   // without what a vectorized loop prepares
+  if (n == 1) {   // skips the set-up of the vectorized loop
     *y = *a + *b;
     return;
   }
@@ -112,7 +112,7 @@ namespace {
 template <class T, class F>
 void decide(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles) {
   const T *p = in<T>(a), *q = in<T>(b);
-  if (n == 1) {
+  if (n == 1) {   // as above
     *y = F()(*p, *q);
     return;
   }

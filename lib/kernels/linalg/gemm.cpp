@@ -111,16 +111,16 @@ thread_local bool is_ending = false;
     std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// Kernels for Prescott, of 2004, are those that OpenBLAS takes for a processor that it does not know.
+// For a processor that it does not know, OpenBLAS falls back to its kernels for Prescott (2004).
 void warn_of_old_kernels() {
 #ifdef __x86_64__
   static constinit std::atomic<bool> told{false};
   if (std::strcmp(openblas_get_corename(), "Prescott") != 0 || !__builtin_cpu_supports("avx2")) return;
   if (told.exchange(true)) return;
   warn(
-      fmt::format("blas: OpenBLAS does not know this processor and uses its kernels for Prescott, with which "
-                  "matrix products can take ten times as long; set OPENBLAS_CORETYPE={} in the environment "
-                  "before the program starts",
+      fmt::format("blas: OpenBLAS uses its kernels for processors of 2004 (Prescott), with which matrix "
+                  "products can take ten times as long; set OPENBLAS_CORETYPE={} in the environment before "
+                  "the program starts",
                   has_avx512() ? "SkylakeX" : "Haswell"));
 #endif
 }
@@ -129,8 +129,9 @@ void leave() {
   if (--entered == 0) computing.fetch_sub(1, std::memory_order_relaxed);
 }
 void enter() {
-  if (entered == 0 && most_computing.load(std::memory_order_relaxed) == 0) [[unlikely]]
-    warn_of_old_kernels();   // whose handler may throw, or compute a product
+  // Before anything is counted, since a handler may throw or compute a product.
+  if (entered == 0 && most_computing.load(std::memory_order_relaxed) == 0 && !over) [[unlikely]]
+    warn_of_old_kernels();
   if (entered++ > 0) return;
   const int n = computing.fetch_add(1) + 1;
   if (over && !is_ending) [[unlikely]] {
