@@ -278,4 +278,38 @@ TEST_CASE("memory that kernels return, and that of old values of variables, is r
   }
 }
 
+TEST_CASE("a carry that no result depends on has no cotangent, so that it may be infinite",
+          "[recorded][loops]") {
+  const auto gradients = [](const Many& x) {   // x: a carry, a captured tensor
+    Many all;
+    for (const bool counted : {false, true}) {
+      GradientTape tape;
+      tape.watch(x[0], x[1]);
+      const auto step = [&](const Tensor& u, const Tensor& v) {   // v: minus infinity from the first step on
+        return std::array{u * 2, v + log(u - x[0]) * x[1]};
+      };
+      Tensor y;
+      if (counted)
+        y = while_loop([](const Tensor& k, const Tensor&, const Tensor&) { return k < 3; },
+                       [&](const Tensor& k, const Tensor& u, const Tensor& v) {
+                         const auto [p, q] = step(u, v);
+                         return std::array{k + 1, p, q};
+                       },
+                       {count(0), x[0], x[0]})[1];
+      else
+        y = fori_loop(0, 3, [&](std::int64_t, const Tensor& u, const Tensor& v) { return step(u, v); },
+                      {x[0], x[0]})[0];
+      const auto [dx, dw] = tape.gradient(y, x[0], x[1]);
+      CHECK_FALSE(dw.defined());
+      all.push_back(dx.dense());
+    }
+    return all;
+  };
+  const Many x = {tensor({1.0, 2.0}, DType::f64), tensor({3.0, 0.0}, DType::f64)};
+  const auto recorded = compile([&](const Many& in) { return gradients(in); });
+  for (const Many& actual : {gradients(x), recorded(x), recorded(x)})
+    for (const Tensor& dx : actual)
+      CHECK(difference(dx, full({2}, 8, DType::f64)) == "");
+}
+
 }   // namespace loop_blocks_test

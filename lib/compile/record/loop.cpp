@@ -63,8 +63,9 @@ struct Derivative {
 
   // in: the operands of a step; the cotangents of the carries and outputs that vary; the sums so far of the
   // gradients of what is captured. Returns the results of the step; the gradients of the carries and entries
-  // that vary; the sums.
-  Tensors with_gradients(const Trace::Branch& step, std::span<const Tensor> in) const {
+  // that vary; the sums. Gradients without a path are zeros, and true in `no_path`, if it is given.
+  Tensors with_gradients(const Trace::Branch& step, std::span<const Tensor> in,
+                         std::vector<bool>* no_path = nullptr) const {
     Differentiated d{
         .operands = operands(), .wanted = varying(carries), .captured = captured, .trainable = used};
     for (const std::size_t k : varying(entries))
@@ -76,8 +77,13 @@ struct Derivative {
       if (used[k] || (k < carries.size() && varies(carries[k]))) ++next;
     }
     append(given, in.subspan(next));
-    for (Gradient& g : d.gradients(step, given, UnconnectedGradients::zero, y))
-      y.push_back(std::move(g).dense());
+    std::vector<Gradient> found = d.gradients(step, given, UnconnectedGradients::none, y);
+    if (no_path) no_path->clear();
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      const Tensor& like = in[k < d.wanted.size() ? d.wanted[k] : in.size() - found.size() + k];   // a sum
+      if (no_path) no_path->push_back(!found[k].defined());
+      y.push_back(found[k].defined() ? std::move(found[k]).dense() : zeros(like.shape(), like.dtype()));
+    }
     return y;
   }
 
@@ -213,6 +219,7 @@ struct BackwardStep {
   Program program;
   std::vector<ValueId> cotangents;   // of the carries and outputs that vary; then the sums
   std::size_t carries, sums;
+  std::vector<bool> no_path;   // by carry: whether its cotangent is zeros, since the step does not use it
 
   // The program for cotangents of which some are none in all steps. missing: by cotangent; those that another
   // step adds to are not missing any more.
@@ -222,7 +229,7 @@ struct BackwardStep {
       Reduced r = without_cotangents(program, cotangents, missing);
       changes = false;
       for (std::size_t k = 0; k < carries; ++k)
-        if (missing[k] && !r.is_zero[k]) missing[k] = false, changes = true;
+        if (missing[k] && !r.is_zero[k] && !no_path[k]) missing[k] = false, changes = true;
       if (!changes) return r;
     }
   }
@@ -423,8 +430,10 @@ class LoopPoint {
     for (const Tensor& t : uses)
       specs.push_back(t.spec());
     const Trace::Branch step_again = runs_again() ? repeated(d_.l.step) : d_.l.step;
-    Recorded r =
-        record(outer_, specs, [&](std::span<const Tensor> in) { return d_.with_gradients(step_again, in); });
+    std::vector<bool> no_path;
+    Recorded r = record(outer_, specs, [&](std::span<const Tensor> in) {
+      return d_.with_gradients(step_again, in, &no_path);
+    });
 
     const std::size_t results = carries_.size() + d_.outputs.size();
     const std::span<const Access> gradients = std::span(r.results).subspan(results);
@@ -504,7 +513,7 @@ class LoopPoint {
                   .reverse = !d_.l.reverse};
     for (std::size_t k = 0; k < ordered.size(); ++k)
       (k < carries ? g.backward.carries : g.backward.outputs).push_back(ordered[k].spec);
-    BackwardStep step{back, {later.begin(), later.end()}, vc.size(), uses.size()};
+    BackwardStep step{back, {later.begin(), later.end()}, vc.size(), uses.size(), std::move(no_path)};
     d_.connected = step.connected(back);
     const auto made = std::make_shared<Callee>(std::move(back));
     made->operands = std::move(places);
