@@ -1,5 +1,5 @@
-// Loops with conditions, whose steps run in blocks: as many steps as of an eager run, with the same bits; and
-// loops whose values have about the size of a line of the cache.
+// How loops run their steps. In blocks if they have conditions: as many steps as of an eager run, with the
+// same bits. Values of all sizes, the memory that steps return, and carries without cotangents.
 #include <malloc.h>
 
 #include <array>

@@ -22,8 +22,8 @@ namespace {
 using Xbyak::Address, Xbyak::Opmask, Xbyak::Operand, Xbyak::Reg64, Xbyak::Ymm, Xbyak::Zmm;
 using Vector = Xbyak::Xmm;   // or a Ymm or a Zmm, which are derived from it
 
-constexpr int kGroupBytes = 64;   // of which lengths of several vectors are multiples
-constexpr int kPage = 4096;       // the smallest guard of a stack
+constexpr int kGroupBytes = kLine;   // of which lengths of several vectors are multiples
+constexpr int kPage = 4096;          // the smallest guard of a stack
 
 template <class T, std::size_t lanes>
 void large_angles(const T* x, const T* y, T* result, double (*f)(double)) {

@@ -15,7 +15,7 @@ bool returns_memory(const Node& n) {
   return as<ActionNode>(n) || (op && op->op->forward.outputs == Outputs::by_kernel);
 }
 
-std::int64_t padded_bytes(const Spec& spec) { return (spec.nbytes() + 63) / 64 * 64 + 64; }
+std::int64_t padded_bytes(const Spec& spec) { return lines(spec.nbytes()) + kLine; }
 
 Plan::Plan(Program recorded) : program(std::move(recorded)) {
   if ((fault = verify(program))) return;

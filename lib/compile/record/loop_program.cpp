@@ -58,7 +58,8 @@ class Steps {
   // Returns the number of steps.
   std::int64_t run() {
     const std::int64_t n = l_.condition ? run_while() : run_all();
-    for (std::size_t i = 0; i < l_.carries.size() && !is_one_step(); ++i)
+    if (is_one_step()) return n;
+    for (std::size_t i = 0; i < l_.carries.size(); ++i)
       copy_bytes(carry(i).at(0, buffer_).get(), y_[i].raw(), l_.carries[i].nbytes());
     return n;
   }
@@ -153,23 +154,23 @@ class Steps {
     return all;
   }
   std::vector<Source> operands(const Callee& callee, TensorPointers x) const {
+    const std::size_t carries = l_.carries.size();
     std::vector<Source> all;
     for (const int operand : callee.operands) {
-      const auto i = static_cast<std::size_t>(operand);
       if (operand == kNone) {
         all.emplace_back();
-      } else if (i < l_.carries.size() && !is_one_step()) {
-        const Target place = carry(i);
-        all.push_back({.base = place.base, .per_buffer = place.per_buffer});
-      } else if (const std::size_t entry = i - l_.carries.size();
-                 i >= l_.carries.size() && entry < l_.entries) {
-        const std::int64_t bytes = entry_of(x[i]->spec()).nbytes();
-        all.push_back({.base = ReadOnly(x[i]->raw()),
-                       .offset = entry < s_.local_entries ? -first_ * bytes : 0,
-                       .per_entry = bytes});
-      } else {
-        all.push_back({.base = ReadOnly(x[i]->raw())});
+        continue;
       }
+      const auto i = static_cast<std::size_t>(operand);
+      Source from{.base = ReadOnly(x[i]->raw())};
+      if (i < carries && !is_one_step()) {
+        const Target place = carry(i);
+        from = {.base = place.base, .per_buffer = place.per_buffer};
+      } else if (i >= carries && i < carries + l_.entries) {
+        from.per_entry = entry_of(x[i]->spec()).nbytes();
+        if (i < carries + s_.local_entries) from.offset = -first_ * from.per_entry;
+      }
+      all.push_back(from);
     }
     return all;
   }

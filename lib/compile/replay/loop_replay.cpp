@@ -75,20 +75,20 @@ LoopReplay::LoopReplay(Replay& replay, std::vector<Source> sources, std::vector<
 void LoopReplay::run(std::int64_t entry, int buffer) {
   const Replay::EndOfCall end{replay_};
   const int other = 1 - buffer;
-  for (const CopyIn& c : copied_in_)
+  for (const auto& c : copied_in_)
     copy_bytes(c.from.at(entry, buffer).get(), c.to.get(), c.bytes);
   for (const Binding& b : bound_in_)
     replay_.fill(b.value, sources_[b.at].at(entry, buffer).get());
   for (const Binding& b : bound_out_)
     replay_.bind(b.value, targets_[b.at].at(entry, other));
   replay_.run_bound(keys_, [&](std::size_t i) { return sources_[i].at(entry, buffer).get(); });
-  for (const CopyOut& c : copied_out_)
+  for (const auto& c : copied_out_)
     copy_bytes(c.from.get(), c.to.at(entry, other).get(), c.bytes);
   for (const std::size_t i : late_) {
     const Replay::Output& out = replay_.outputs_[i];
     copy_bytes(replay_.place_of(*out.access), targets_[i].at(entry, other).get(), out.bytes);
   }
-  for (const Move& m : moves_)
+  for (const auto& m : moves_)
     copy_bytes(m.from.at(entry, buffer).get(), m.to.at(entry, other).get(), m.bytes);
 }
 

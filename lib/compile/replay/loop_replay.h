@@ -30,19 +30,9 @@ class LoopReplay {
   void run(std::int64_t entry, int buffer);
 
  private:
-  struct CopyIn {
-    Source from;
-    Writable to;
-    std::int64_t bytes;
-  };
-  struct CopyOut {
-    ReadOnly from;
-    Target to;
-    std::int64_t bytes;
-  };
-  struct Move {
-    Source from;
-    Target to;
+  template <class From, class To> struct Copy {
+    From from;
+    To to;
     std::int64_t bytes;
   };
   struct Binding {
@@ -54,9 +44,9 @@ class LoopReplay {
   const std::vector<Source> sources_;
   const std::vector<Target> targets_;
   const std::vector<random::Key> keys_;
-  std::vector<CopyIn> copied_in_;
-  std::vector<CopyOut> copied_out_;
-  std::vector<Move> moves_;   // of results that are arguments, constants or other results
+  std::vector<Copy<Source, Writable>> copied_in_;
+  std::vector<Copy<ReadOnly, Target>> copied_out_;
+  std::vector<Copy<Source, Target>> moves_;   // of results that are arguments, constants or other results
   std::vector<Binding> bound_in_, bound_out_;
   std::vector<std::size_t> late_;   // results whose memory is known after a run
   Arena room_;                      // for large results whose targets are not padded
