@@ -192,6 +192,18 @@ TEST_CASE("sums of many terms become additions in the group that computes the te
   CHECK(v.b.check() == 1);
 }
 
+TEST_CASE("a sum whose terms are sums that become additions becomes additions, too", "[program]") {
+  Values v(DType::f32, 100);
+  const auto computed = [&](int k) { return v.b.map(v.times, {v.ones, v.moving[k]}, "mul"); };
+  const Access first = v.b.op("add_n", {computed(0), computed(1)});
+  const Access second = v.b.op("add_n", {first, v.b.map(v.times, {first, v.moving[0]}, "mul"), first});
+  v.keep(v.b.op("add_n", {v.moving[0], second}));
+  v.b.split_sums();
+  for (const Node& node : v.b.program.nodes())
+    CHECK(name_of(node) != "add_n");
+  CHECK(v.b.check() == 1);
+}
+
 TEST_CASE("sums with a term computed outside the group are not split", "[program]") {
   Values v(DType::f32, 100);
   v.keep(v.b.map(v.times, {v.computed(), v.moving[1]}, "mul"));

@@ -24,12 +24,15 @@ bool is_sum(const Node& node) {
   const OpNode* n = as<OpNode>(node);
   return n && n->op->meaning == Meaning::add_n && n->in.size() > 1;
 }
-bool is_split(const Program& p, const Passes& passes, const Node& node) {
+// `sums`: the results of the sums before it that are split.
+bool is_split(const Program& p, const Passes& passes, const IdVector<ValueId, bool>& sums, const Node& node) {
   if (!is_sum(node)) return false;
   const OpNode* n = as<OpNode>(node);
   const Spec& spec = p[n->out[0]].spec;
   const Pass pass = {spec.dtype, spec.shape.size()};
-  const auto is_computed = [&](const Access& term) { return passes.is_elementwise_result(pass, term.of); };
+  const auto is_computed = [&](const Access& term) {
+    return sums[term.of] ? p[term.of].spec == spec : passes.is_elementwise_result(pass, term.of);
+  };
   const auto is_given = [&](const Access& term) {
     const Value::From from = p[term.of].from;
     return from == Value::From::constant || from == Value::From::argument;
@@ -93,10 +96,12 @@ Program with_sums_of_two(Program p) {
   if (std::none_of(p.nodes().begin(), p.nodes().end(), is_sum)) return p;
   const Passes passes(p);
   IdVector<NodeId, bool> split(p.size());
+  IdVector<ValueId, bool> of_split(p.values().size());
   std::vector<Sum> sums;
   for (const NodeId id : ids_of(p.nodes()))
-    if ((split[id] = is_split(p, passes, p[id]))) {
+    if ((split[id] = is_split(p, passes, of_split, p[id]))) {
       const OpNode& n = std::get<OpNode>(p[id]);
+      of_split[n.out[0]] = true;
       sums.push_back({n, n.in[0]});
     }
   if (sums.empty()) return p;
