@@ -86,6 +86,9 @@ class Lowering {
   // fit the cache, its values at most 32 KB of the stack, and the processor begins with the next vectors
   // before its longest chain is done.
   static constexpr std::size_t kMostNodes = 500, kMostDepth = 32;
+  // Of the code of a group, all of whose functions run for each block, that computes several vectors at a
+  // time: longer code does not stay in the first instruction cache, and is then as fast as it is short.
+  static constexpr std::size_t kMostCached = 2000;
 
   // Values.
 
@@ -338,10 +341,19 @@ class Lowering {
       else
         write_code(s);
     if (made_.empty()) return {};   // nothing that is traced is needed
+    shorten(made_);
     out_.vectors = vectors_for(code_.pass);
     out_.machine = machine_code(std::move(made_), out_.vectors);
     if (out_.machine.empty()) return {};
     return std::move(out_);
+  }
+  static void shorten(std::vector<PlacedCode>& functions) {
+    std::size_t nodes = 0;
+    for (const PlacedCode& f : functions)
+      nodes += f.code.nodes.size();
+    if (nodes <= kMostCached) return;
+    for (PlacedCode& f : functions)
+      f.code.most_vectors = 1;
   }
   void write(const Stage& stage) {
     GroupInstruction i = stage.instruction;

@@ -52,7 +52,7 @@ struct CodeNode {
 /// All lanes have lane_bytes bytes: 4 or 8.
 struct Code {
   int lane_bytes;
-  int most_vectors;   // that it computes at a time: 4; 1 or 2 where an operand has fewer
+  int most_vectors;   // that it computes at a time: 4; 1 or 2 where an operand has fewer; 1 in long groups
   std::vector<CodeNode> nodes;
   friend bool operator==(const Code&, const Code&) = default;
 };
