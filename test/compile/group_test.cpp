@@ -85,6 +85,29 @@ TEST_CASE("groups on several threads compute the bits of their kernels", "[progr
   set_num_threads(before);
 }
 
+TEST_CASE("long chains of few elements run on several threads", "[program]") {
+  const int before = num_threads();
+  set_num_threads(3);
+  for (const std::int64_t n : {2000, 2113, 2114, 4096, 30001}) {
+    CAPTURE(n);
+    std::mt19937 random(1);
+    ProgramBuilder b;
+    const Access x = b.argument(numbers(DType::f32, {n}, random, false));
+    Access y = x, middle;
+    for (int k = 0; k < 1000; ++k) {
+      y = b.map(k % 2 ? add_map : mul_map, {y, x});
+      if (k == 500) middle = y;
+    }
+    const Access both = b.map(mul_map, {y, middle});
+    b.outputs[both.of] = b.outputs[y.of] = true;
+    CHECK(b.check() == 1);
+    const Steps steps = b.steps();
+    const Group group(b.program, *b.passes, steps[StepId(0)], b.outputs);
+    CHECK((group.layout().areas > 1) == (n >= 2114));   // 2^17 / (1001 / 16)
+  }
+  set_num_threads(before);
+}
+
 TEST_CASE("sums of n elements have the bits of the kernels for every n", "[program]") {
   for (const std::int64_t n :
        {1, 3, 15, 16, 31, 64, 65, 1023, 1024, 4096, 4100, 32767, 32768, 32769, 32784, 98305}) {
@@ -133,7 +156,7 @@ TEST_CASE("a long chain takes few registers", "[program]") {
   kept[y.of] = true;
   const Steps steps = b.steps();
   CHECK(steps.size() == 1);
-  CHECK(Group(b.program, *b.passes, steps[StepId(0)], kept).scratch_bytes() < 8192);
+  CHECK(Group(b.program, *b.passes, steps[StepId(0)], kept).layout().area < 8192);   // one for each thread
 }
 
 TEST_CASE("elements that are selected several times are fetched once", "[program]") {

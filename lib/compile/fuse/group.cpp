@@ -29,9 +29,12 @@ std::int64_t multiple_of(const GroupCode& code) {
   }
   return all;
 }
+// The operations of a group that take as long as one elementwise op, which waits for memory.
+constexpr std::int64_t kOneOp = 16;
 std::int64_t piece_of(const GroupCode& code) {
   const std::int64_t n = code.pass.n, multiple = multiple_of(code);
-  return n < kElementwise.least ? n : pieces_of(kElementwise.piece_of(n), multiple) * multiple;
+  const Cut cut = cut_of(kElementwise, code.operations / kOneOp);
+  return n < cut.least ? n : pieces_of(cut.piece_of(n), multiple) * multiple;
 }
 
 // As many areas as threads may want at a time, now or if more are allowed later.

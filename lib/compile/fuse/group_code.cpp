@@ -101,6 +101,7 @@ class Coder {
       }
     for (const Draft& d : drafts_)
       code_.instructions.push_back(instruction_of(d));
+    code_.operations = static_cast<std::int64_t>(drafts_.size());
     list_memory();
     return std::move(code_);
   }
