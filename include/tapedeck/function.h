@@ -45,8 +45,8 @@ template <class F, std::size_t... I> constexpr auto result_of(std::index_sequenc
 }
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
-/// The smallest number of tensors that F accepts as separate arguments, with which its result type is
-/// determined. More than kMaxArguments if F accepts none.
+/// The smallest number of tensors, from N on, that F accepts as separate arguments. More than kMaxArguments
+/// if F accepts none. With the smallest from 0 on, its result type is determined.
 template <class F, std::size_t N = 0> constexpr std::size_t fewest() {
   if constexpr (N > kMaxArguments)
     return N;
@@ -109,24 +109,24 @@ template <class F> constexpr bool is_tensor_function() {
   return false;
 }
 
+/// Calls f with x as separate arguments, which are the N tensors that it accepts, or more.
 template <std::size_t N, class F>
 ResultOf<F> call_each(std::string_view caller, F& f, std::span<const Tensor> x) {
   if constexpr (N > kMaxArguments) {
     throw_count(caller, x.size());
   } else {
-    if constexpr (kTakes<F, N>)
-      if (x.size() == N) return [&]<std::size_t... I>(std::index_sequence<I...>)->ResultOf<F> {
-          return f(x[I]...);
-        }
+    if (x.size() == N) return [&]<std::size_t... I>(std::index_sequence<I...>)->ResultOf<F> {
+        return f(x[I]...);
+      }
     (std::make_index_sequence<N>{});
-    return call_each<N + 1>(caller, f, x);
+    return call_each<fewest<F, N + 1>()>(caller, f, x);
   }
 }
 /// Calls f with the tensors as separate arguments if it accepts that, else with a span.
 template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<const Tensor> x) {
   check_function(caller, f);
   if constexpr (takes_each<F>)
-    return call_each<0>(caller, f, x);
+    return call_each<kFewest<F>>(caller, f, x);
   else
     return f(x);
 }
