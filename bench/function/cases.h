@@ -12,6 +12,7 @@ void run_turbulent_kinetic_energy();
 void run_networks();
 void run_long_programs();
 void run_published();
+void run_paths();
 void run_one_op();
 
 }   // namespace bench

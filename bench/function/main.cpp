@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   if (writes) return 0;
   bench::run_networks();
   bench::run_published();
+  bench::run_paths();
   bench::run_one_op();
   bench::run_long_programs();   // last, since it ends with a case on all cores
 }

@@ -38,7 +38,7 @@ enum class Head : std::uint8_t {
 
 class Terms {
  public:
-  explicit Terms(std::pmr::memory_resource& memory) : ids_(&memory) {}
+  Terms(std::size_t expected, std::pmr::memory_resource& memory) : ids_(expected, &memory) {}
 
   Term make(Head head, std::uint64_t a, std::uint64_t b = 0) {
     return ids_.try_emplace({head, a, b}, static_cast<Term>(ids_.size() + 1)).first->second;
@@ -390,9 +390,9 @@ class GroupVerifier {
   const std::int64_t n_;
   NodeId at_;   // the current node, for messages
   std::pmr::monotonic_buffer_resource memory_{1 << 12};
-  Terms terms_{memory_};
-  ByValue<Term> wanted_{&memory_}, sums_{&memory_};
-  ByValue<NodeId> of_{&memory_};
+  Terms terms_{6 * step_.nodes.size(), memory_};   // derivatives have most
+  ByValue<Term> wanted_{2 * step_.nodes.size(), &memory_}, sums_{&memory_};
+  ByValue<NodeId> of_{2 * step_.nodes.size(), &memory_};
   std::vector<Term> read_, written_, added_;   // by entry of the tables; added_: by sum
   std::vector<bool> fetched_;                  // by view, since each has one cursor
   std::vector<bool> filled_by_view_;           // by register
