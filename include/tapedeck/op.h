@@ -17,7 +17,8 @@ namespace tapedeck {
 struct Op;
 namespace kernels {
 struct MapKernel;
-}
+struct Decision;
+}   // namespace kernels
 
 /// The number of inputs up to which executing and recording an op need no lists on the heap.
 inline constexpr int kMaxInputs = 4;
@@ -281,6 +282,8 @@ struct Kernel {
   /// The loops of elementwise ops of the library, whose output has the spec of the inputs if these are
   /// floating point of one spec; null for other ops.
   const kernels::MapKernel* loops = nullptr;
+  /// The loops of comparisons, logic and selections of the library in compiled functions; null for other ops.
+  const kernels::Decision* decision = nullptr;
 
   constexpr Kernel() = default;
   template <class F>
@@ -318,6 +321,7 @@ struct Infer {
 enum class Meaning : std::uint8_t {
   other,
   add,
+  subtract,
   add_n,
   sum,
   mean,
@@ -326,6 +330,7 @@ enum class Meaning : std::uint8_t {
   rearrange,   // outputs consist of elements of the inputs and zeros, chosen by shapes and attributes alone
   add_part,    // the first input with the second added to a part of it, chosen by shapes and attributes alone
   effect,      // throws or prints depending on the data, so that it runs even if its output is unused
+  check,       // an effect whose output has the values of its input
 };
 
 namespace detail {

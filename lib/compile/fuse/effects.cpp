@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "compile/fuse/logic.h"
+#include "compile/fuse/fusible.h"
 
 namespace tapedeck::compiled {
 
 bool must_run(const Program& p, const Node& node) {
   if (changes_variables(node)) return true;
   const OpNode* n = as<OpNode>(node);
-  if (n && n->op->meaning == Meaning::effect) return true;
+  if (n && has_effect(*n->op)) return true;
   if (!n || infers_from_shapes(*n) || logic_kernel(*n)) return false;
   const auto is_discrete = [](const Spec& s) { return !is_trainable(s.dtype); };
   return std::any_of(n->in.begin(), n->in.end(), [&](const Access& a) { return is_discrete(a.spec); }) ||

@@ -4,6 +4,10 @@
 
 namespace tapedeck::compiled {
 
+/// Whether an op throws or prints depending on the data.
+inline bool has_effect(const Op& op) {
+  return op.meaning == Meaning::effect || op.meaning == Meaning::check;
+}
 /// Whether an op infers its outputs from shapes alone, as elementwise ops and ops with a known Meaning do.
 /// Other ops may read numbers, to check indices or to count elements.
 inline bool infers_from_shapes(const OpNode& n) { return n.map || n.op->meaning != Meaning::other; }
@@ -22,7 +26,7 @@ bool may_throw(const Node& node);
 /// Assignments to variables do not count, since they take effect at the end of a replay.
 inline bool acts(const Node& node) {
   const OpNode* n = as<OpNode>(node);
-  return as<ActionNode>(node) || (n && n->op->meaning == Meaning::effect);
+  return as<ActionNode>(node) || (n && has_effect(*n->op));
 }
 /// Whether a node of the program acts.
 bool acts(const Program& p);

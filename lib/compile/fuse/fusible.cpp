@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compile/fuse/logic.h"
 #include "core/bytes.h"
 #include "kernels/elementwise/grid.h"
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "compile/ir/program.h"
+#include "kernels/elementwise/decision.h"
 
 namespace tapedeck::compiled {
 
@@ -12,6 +13,16 @@ struct Pass {
   std::int64_t n;
   friend bool operator==(const Pass&, const Pass&) = default;
 };
+
+/// The kernel that computes the node in a group, which represents bools as the numbers 0 and 1; null if the
+/// node is no comparison, logic or selection.
+inline const kernels::MapKernel* logic_kernel(const OpNode& node) {
+  return node.op->forward.decision ? &node.op->forward.decision->numbers : nullptr;
+}
+/// Whether the node converts bools to another dtype.
+inline bool is_cast_of_bools(const OpNode& node) {
+  return node.op->meaning == Meaning::cast && node.in[0].spec.dtype == DType::boolean;
+}
 
 /// How a node of a group reads an operand.
 enum class Reading : std::uint8_t {

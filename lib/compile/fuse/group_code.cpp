@@ -12,7 +12,6 @@
 #include <tuple>
 #include <utility>
 
-#include "compile/fuse/logic.h"
 #include "core/format.h"
 
 namespace tapedeck::compiled {

@@ -11,7 +11,6 @@
 #include <memory_resource>
 #include <unordered_map>
 
-#include "compile/fuse/logic.h"
 #include "compile/ir/broken_rule.h"
 
 namespace tapedeck::compiled {

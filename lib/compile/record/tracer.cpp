@@ -10,7 +10,7 @@
 #include <bit>
 #include <cstring>
 
-#include "compile/fuse/ops_by_name.h"
+#include "compile/fuse/effects.h"
 #include "compile/record/loop_program.h"
 #include "core/bytes.h"
 #include "core/format.h"
@@ -372,7 +372,7 @@ std::vector<Access> Tracer::operands_of(const Call& c) {
 
 // Whether the results of a node are the same in each replay, which then need not run it.
 bool Tracer::is_constant(const OpNode& node) const {
-  return !node.key && node.op->meaning != Meaning::effect &&
+  return !node.key && !has_effect(*node.op) &&
          std::all_of(node.in.begin(), node.in.end(), [&](const Access& a) { return is_constant(a); });
 }
 
@@ -556,20 +556,13 @@ Trace::Branch Tracer::repeated(Branch f, Repeats what) {
     return f(x);
   };
 }
-// Whether the result of an op with an effect is its operand.
-static bool returns_operand(const Op& op) {
-  constexpr std::pair<std::string_view, bool> names[] = {
-      {"print", true}, {"assert_that", true}, {"check_numerics", true}};
-  static const auto& ops = ops_by_name<bool>(names);
-  return ops.contains(&op);
-}
 
 // Records the ops of which the kernel is composed; or one node, if it is not composed of ops alone.
 void Tracer::run_composite(const Call& c, std::span<Tensor> y,
                            void (*kernel)(const Call&, std::span<Tensor>)) {
   OpNode node{.op = &c.op, .attrs = c.raw_attrs, .key = key_of(c), .in = operands_of(c)};
-  if (outer_ && c.op.meaning == Meaning::effect) {   // which each replay has
-    if (repeats_ != Repeats::nothing && returns_operand(c.op)) return share_with(y[0], c.x[0]);
+  if (outer_ && has_effect(c.op)) {   // which each replay has
+    if (repeats_ != Repeats::nothing && c.op.meaning == Meaning::check) return share_with(y[0], c.x[0]);
     clear_all(c, y);
     return define(std::move(node), y);
   }
@@ -582,7 +575,7 @@ void Tracer::run_composite(const Call& c, std::span<Tensor> y,
   const std::size_t before = program_.size();
   if (attempt_ops(std::ref(by_ops))) {
     // The kernel of an op with an effect that has recorded no op runs in each replay itself.
-    if (c.op.meaning != Meaning::effect || program_.size() != before) return;
+    if (!has_effect(c.op) || program_.size() != before) return;
   } else {
     require_given(c.op.name, node.in, node.key);
     if (used_variables_)

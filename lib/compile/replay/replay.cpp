@@ -338,7 +338,7 @@ void Replay::run(const OpNode& n, Bound& b) {
   std::vector<Tensor> y;
   for (const Tensor& t : b.y)
     y.push_back(blank(t.spec()));
-  const std::vector<Tensor> x = n.op->meaning == Meaning::effect ? b.x : copies(b.x);
+  const std::vector<Tensor> x = has_effect(*n.op) ? b.x : copies(b.x);
   std::vector<const Tensor*> refs;
   for (const Tensor& t : x)
     refs.push_back(&t);

@@ -2,9 +2,7 @@
 #include "compile/replay/small_node.h"
 
 #include <algorithm>
-#include <functional>
 
-#include "compile/fuse/ops_by_name.h"
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/gemm.h"
@@ -108,38 +106,6 @@ template <class T> void SmallParts<T>::run(const Places& at) const {
 
 namespace {
 
-// The loops of comparisons and logic, with the functions of ops/elementwise/compare.cpp.
-template <class T, class F>
-void decide(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles) {
-  const T *p = in<T>(a), *q = in<T>(b);
-  if (n == 1) {   // as above
-    *y = F()(*p, *q);
-    return;
-  }
-  for (std::int64_t i = 0; i < n; ++i)
-    y[i] = F()(p[singles & 1 ? 0 : i], q[singles & 2 ? 0 : i]);
-}
-struct LogicalNot {
-  bool operator()(bool a, bool) const { return !a; }
-};
-struct DecisionLoops {
-  SmallDecision::Loop f32, f64, i64, boolean;
-};
-template <class F>
-constexpr DecisionLoops kComparing = {decide<float, F>, decide<double, F>, decide<std::int64_t, F>, nullptr};
-template <class F> constexpr DecisionLoops kDeciding = {nullptr, nullptr, nullptr, decide<bool, F>};
-constexpr std::pair<std::string_view, const DecisionLoops*> kDecisions[] = {
-    {"less", &kComparing<std::less<>>},
-    {"less_equal", &kComparing<std::less_equal<>>},
-    {"greater", &kComparing<std::greater<>>},
-    {"greater_equal", &kComparing<std::greater_equal<>>},
-    {"equal", &kComparing<std::equal_to<>>},
-    {"not_equal", &kComparing<std::not_equal_to<>>},
-    {"logical_and", &kDeciding<std::logical_and<>>},
-    {"logical_or", &kDeciding<std::logical_or<>>},
-    {"logical_not", &kDeciding<LogicalNot>},
-};
-
 // The operands with one element, if the others have n, and all this dtype.
 std::optional<unsigned> singles_of(const OpNode& node, DType dtype, std::int64_t n) {
   unsigned singles = 0;
@@ -159,16 +125,15 @@ std::optional<SmallCount> count(const Program& p, const OpNode& node) {
 }
 
 std::optional<SmallDecision> decision(const Program& p, const OpNode& node) {
-  static const auto& loops = ops_by_name<const DecisionLoops*>(kDecisions);
-  const auto found = loops.find(node.op);
-  if (found == loops.end() || node.in.empty() || node.in.size() > 2) return {};
+  const kernels::Decision* const loops = node.op->forward.decision;
+  if (!loops) return {};
   const std::int64_t n = p[node.out[0]].spec.shape.size();
   if (!is_few(n)) return {};
   const DType dtype = node.in[0].spec.dtype;
-  const SmallDecision::Loop loop = dtype == DType::f32       ? found->second->f32
-                                   : dtype == DType::f64     ? found->second->f64
-                                   : dtype == DType::i64     ? found->second->i64
-                                   : dtype == DType::boolean ? found->second->boolean
+  const kernels::DecisionLoop loop = dtype == DType::f32       ? loops->f32
+                                   : dtype == DType::f64     ? loops->f64
+                                   : dtype == DType::i64     ? loops->i64
+                                   : dtype == DType::boolean ? loops->boolean
                                                              : nullptr;
   if (!loop) return {};
   const auto singles = singles_of(node, dtype, n);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "compile/ir/program.h"
+#include "kernels/elementwise/decision.h"
 #include "kernels/elementwise/vjp.h"
 
 namespace tapedeck::compiled {
@@ -41,8 +42,7 @@ struct SmallCount {
 /// y = a comparison of x0 and x1, or a logical op of bools, element by element. Bit i of `singles`: operand i
 /// has one element. A single operand is both.
 struct SmallDecision {
-  using Loop = void (*)(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles);
-  Loop loop;
+  kernels::DecisionLoop loop;
   std::int32_t operands, n;
   unsigned singles;
   void run(const Places& at) const;

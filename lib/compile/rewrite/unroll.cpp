@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compile/fuse/logic.h"
+#include "compile/fuse/fusible.h"
 #include "compile/ir/node.h"
 #include "op/stacked_shapes.h"
 
@@ -39,18 +39,20 @@ void add_constants(Program& all, const Program& p, IdVector<ValueId, Access>& no
 // Integers may divide by zero, or be out of range, except where they count.
 bool is_harmless(const Program& p, const OpNode& n) {
   if (n.key || n.op->forward.outputs == Outputs::by_kernel) return false;
-  if (logic_kernel(n) || (n.map && n.op->name == "sub")) return true;
+  if (logic_kernel(n)) return true;
   const auto is_real = [](const Spec& s) { return is_trainable(s.dtype); };
   const bool gives_reals =
       std::all_of(n.out.begin(), n.out.end(), [&](ValueId v) { return !v || is_real(p[v].spec); });
   switch (n.op->meaning) {
     case Meaning::add:
+    case Meaning::subtract:
     case Meaning::rearrange:
     case Meaning::add_part:
       return true;
     case Meaning::cast:
       return gives_reals;
     case Meaning::effect:
+    case Meaning::check:
       return false;
     case Meaning::other:
       if (!n.map) return false;

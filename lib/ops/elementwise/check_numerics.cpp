@@ -89,7 +89,7 @@ constexpr Op kPrint = {
     .infer = same_as_first,
     .forward = moves({run_print, Outputs::by_kernel}),
     .rule = kIdentityRule,
-    .meaning = Meaning::effect,
+    .meaning = Meaning::check,
 };
 
 constexpr Op kAssertThat = {
@@ -100,7 +100,7 @@ constexpr Op kAssertThat = {
     .infer = infer_condition,
     .forward = {run_assert, Outputs::by_kernel},
     .rule = kIdentityRule,
-    .meaning = Meaning::effect,
+    .meaning = Meaning::check,
 };
 
 constexpr Op kCheckNumerics = {
@@ -116,7 +116,7 @@ constexpr Op kCheckNumerics = {
       const std::string& name = c.attrs<NumericsAttrs>().name;
       return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
     }),
-    .meaning = Meaning::effect,
+    .meaning = Meaning::check,
 };
 
 constexpr const Op* check_numerics_table[] = {&kPreventGradient, &kEnsureShape, &kPrint, &kAssertThat,

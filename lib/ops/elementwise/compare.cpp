@@ -2,18 +2,60 @@
 #include <array>
 
 #include "kernels/elementwise/compare.h"
+#include "kernels/elementwise/decision.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/compare.h"
 
 namespace tapedeck {
 namespace {
 
+// Of elements, or of vectors of numbers.
 struct Less {
-  template <class T> bool operator()(T a, T b) const { return a < b; }
+  template <class T> auto operator()(const T& a, const T& b) const { return a < b; }
 };
 struct LessEqual {
-  template <class T> bool operator()(T a, T b) const { return a <= b; }
+  template <class T> auto operator()(const T& a, const T& b) const { return a <= b; }
 };
+struct Same {
+  template <class T> auto operator()(const T& a, const T& b) const { return a == b; }
+};
+template <class F> struct Swapped {
+  template <class T> auto operator()(const T& a, const T& b) const { return F()(b, a); }
+};
+struct And {
+  bool operator()(bool a, bool b) const { return a && b; }
+  template <class V> V operator()(const V& a, const V& b) const { return a * b; }
+};
+struct Or {
+  bool operator()(bool a, bool b) const { return a || b; }
+  template <class V> V operator()(const V& a, const V& b) const { return xsimd::max(a, b); }
+};
+struct Not {
+  bool operator()(bool a, bool) const { return !a; }
+  template <class V> V operator()(const V& a) const { return V(1) - a; }
+};
+
+// F(a, b) as a number, or the opposite.
+template <class F, bool is_opposite = false> struct AsNumber {
+  template <class V> V operator()(const V& a, const V& b) const {
+    return xsimd::select(F()(a, b), V(is_opposite ? 0 : 1), V(is_opposite ? 1 : 0));
+  }
+};
+template <class F, bool is_opposite> struct AsBool {
+  template <class T> bool operator()(const T& a, const T& b) const { return F()(a, b) != is_opposite; }
+};
+template <class F, bool is_opposite = false> constexpr kernels::Decision kComparison = {
+    kernels::map_kernel<AsNumber<F, is_opposite>, 2>, kernels::decide_few<float, AsBool<F, is_opposite>>,
+    kernels::decide_few<double, AsBool<F, is_opposite>>,
+    kernels::decide_few<std::int64_t, AsBool<F, is_opposite>>};
+template <class F, int operands> constexpr kernels::Decision kLogic = {
+    .numbers = kernels::map_kernel<F, operands>, .boolean = kernels::decide_few<bool, F>};
+
+constexpr Kernel with(const kernels::Decision& decision, Kernel kernel) {
+  kernel.decision = &decision;
+  return kernel;
+}
+
 struct Equal {
   bool wanted;   // a run-time value, so that equal and not_equal share the compiled loops
   template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
@@ -21,7 +63,14 @@ struct Equal {
 
 /// The kernel of F(a, b), or of F(b, a) if swapped.
 template <class F, bool swapped = false> constexpr Kernel comparing() {
-  return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[swapped], c.x[!swapped], y[0], F{}); };
+  return with(kComparison<std::conditional_t<swapped, Swapped<F>, F>>, [](const Call& c, std::span<Tensor> y) {
+    kernels::compare(c.x[swapped], c.x[!swapped], y[0], F());
+  });
+}
+template <bool wanted> constexpr Kernel equating() {
+  return with(kComparison<Same, !wanted>, [](const Call& c, std::span<Tensor> y) {
+    kernels::compare_any(c.x[0], c.x[1], y[0], Equal{wanted});
+  });
 }
 
 Spec order(const Call& c) {
@@ -35,10 +84,10 @@ Spec logic(const Call& c) {
     if (c.x[i].dtype() != DType::boolean) c.throw_dtype_error("takes bool, compare with 0 first");
   return comparison(c);
 }
-template <class F> constexpr Kernel deciding(F) {
-  return [](const Call& c, std::span<Tensor> y) {
-    kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F{});
-  };
+template <class F, int operands = 2> constexpr Kernel deciding() {
+  return with(kLogic<F, operands>, [](const Call& c, std::span<Tensor> y) {
+    kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F());
+  });
 }
 
 constexpr Op kEqual = {
@@ -47,8 +96,7 @@ constexpr Op kEqual = {
     .tensorflow = "Equal",
     .args = {"a", "b"},
     .infer = comparison,
-    .forward = [](const Call& c,
-                  std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
+    .forward = equating<true>(),
     .rule = Rule::none(),
 };
 
@@ -58,8 +106,7 @@ constexpr Op kNotEqual = {
     .tensorflow = "NotEqual",
     .args = {"a", "b"},
     .infer = comparison,
-    .forward = [](const Call& c,
-                  std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
+    .forward = equating<false>(),
     .rule = Rule::none(),
 };
 
@@ -109,7 +156,7 @@ constexpr Op kLogicalAnd = {
     .tensorflow = "LogicalAnd",
     .args = {"a", "b"},
     .infer = logic,
-    .forward = deciding([](bool a, bool b) { return a && b; }),
+    .forward = deciding<And>(),
     .rule = Rule::none(),
 };
 
@@ -119,7 +166,7 @@ constexpr Op kLogicalOr = {
     .tensorflow = "LogicalOr",
     .args = {"a", "b"},
     .infer = logic,
-    .forward = deciding([](bool a, bool b) { return a || b; }),
+    .forward = deciding<Or>(),
     .rule = Rule::none(),
 };
 
@@ -129,7 +176,7 @@ constexpr Op kLogicalNot = {
     .tensorflow = "LogicalNot",
     .args = {"x"},
     .infer = logic,
-    .forward = deciding([](bool x, bool) { return !x; }),
+    .forward = deciding<Not, 1>(),
     .rule = Rule::none(),
 };
 

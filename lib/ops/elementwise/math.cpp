@@ -7,6 +7,7 @@
 #include "core/storage.h"
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
+#include "kernels/elementwise/decision.h"
 #include "op/elementwise.h"
 #include "op/piecewise_constant.h"
 #include "ops/elementwise/complex_abs.h"
@@ -68,6 +69,7 @@ constexpr Op kSub = {
     .infer = numeric,
     .forward = map_numbers([](auto a, auto b) { return a - b; }),
     .rule = partials(partial::of_sub_in_a, partial::of_sub_in_b),
+    .meaning = Meaning::subtract,
 };
 
 constexpr Op kMul = {
@@ -185,14 +187,27 @@ constexpr Op kClip = {
         [](auto x, auto l, auto h) { return piecewise(where(maximum(x, l) > h, 1, 0), x, l, h); }),
 };
 
+// The condition is a number.
+struct Choose {
+  template <class V> V operator()(const V& c, const V& a, const V& b) const {
+    return xsimd::select(c == V(0), b, a);
+  }
+};
+constexpr kernels::Decision kChoice = {kernels::map_kernel<Choose, 3>};
+constexpr Kernel choosing() {
+  Kernel kernel = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
+                   Outputs::fresh, KernelDtypes::all};
+  kernel.decision = &kChoice;
+  return kernel;
+}
+
 constexpr Op kWhere = {
     .name = "where",
     .doc = "a where condition is true, else b.",
     .tensorflow = "Select SelectV2",
     .args = {"condition", "a", "b"},
     .infer = infer_where,
-    .forward = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
-                Outputs::fresh, KernelDtypes::all},
+    .forward = choosing(),
     .rule = Rule::custom(
         {.x = 0b001},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
