@@ -108,9 +108,10 @@ void example(Run& run) {
              1e-4 * td::sum(delta / n).item<double>(), 0.01 * td::sum(vega / n).item<double>());
   run.claim(std::ranges::equal(parts, all(1),
                                [](const Greeks& a, const Greeks& b) {
-                                 return std::ranges::equal(a, b, [](const td::Tensor& x, const td::Tensor& y) {
-                                   return x.to_vector() == y.to_vector();
-                                 });
+                                 return std::ranges::equal(a, b,
+                                                           [](const td::Tensor& x, const td::Tensor& y) {
+                                                             return x.to_vector() == y.to_vector();
+                                                           });
                                }),
             fmt::format("one thread computes the same bits as {}", threads));
 
@@ -147,9 +148,10 @@ void example(Run& run) {
     with_greeks = std::min(with_greeks, cpu_seconds([&] { compiled(rates, volatilities, noise); }));
     loop = std::min(loop, cpu_seconds([&] { price_by_hand(rates, volatilities, noise); }));
   }
-  fmt::print("the price and its 160 derivatives take {:.1f} times as long as the price, which takes {:.2f} of a "
-             "loop over paths\n",
-             with_greeks / alone, alone / loop);
+  fmt::print(
+      "the price and its 160 derivatives take {:.1f} times as long as the price, which takes {:.2f} of a "
+      "loop over paths\n",
+      with_greeks / alone, alone / loop);
 
   Numbers years;
   for (std::size_t i = 0; i < kRates; ++i)
@@ -157,15 +159,19 @@ void example(Run& run) {
   const auto chart = [&](double left, const char* title, const Axis& x, const char* label, const Numbers& y,
                          const Numbers& part, const Numbers& by_differences) {
     run.picture.chart({.x = left, .width = 450, .height = 360}, title, x, {.label = label},
-                      std::vector{Curve{.x = years, .y = by_differences, .colour = kOrange, .name = "differences",
-                                        .width = 2.5, .dots = true},
+                      std::vector{Curve{.x = years,
+                                        .y = by_differences,
+                                        .colour = kOrange,
+                                        .name = "differences",
+                                        .width = 2.5,
+                                        .dots = true},
                                   Curve{years, part, kPaleBlue, fmt::format("{} paths", kPaths)},
                                   Curve{years, y, kBlue, "all paths"}});
   };
   chart(0, "Rates:", {.label = "begin of the quarter, years from now"}, "derivative of the price", deltas,
         parts[0][1].to_vector(), rate_differences);
-  chart(450, "Volatilities:", {.label = "time until the rate is fixed, years"}, "derivative of the price", vegas,
-        parts[0][2].to_vector(), volatility_differences);
+  chart(450, "Volatilities:", {.label = "time until the rate is fixed, years"}, "derivative of the price",
+        vegas, parts[0][2].to_vector(), volatility_differences);
 }
 
 }   // namespace

@@ -20,16 +20,16 @@ struct Swaption {
   std::size_t payments;
   double rate;
 };
-inline constexpr Swaption kPortfolio[] = {{4, .045},  {4, .05},   {4, .055},  {8, .045},  {8, .05},
-                                          {8, .055},  {20, .045}, {20, .05},  {20, .055}, {28, .045},
-                                          {28, .05},  {28, .055}, {40, .045}, {40, .05},  {40, .055}};
+inline constexpr Swaption kPortfolio[] = {{4, .045}, {4, .05},   {4, .055},  {8, .045},  {8, .05},
+                                          {8, .055}, {20, .045}, {20, .05},  {20, .055}, {28, .045},
+                                          {28, .05}, {28, .055}, {40, .045}, {40, .05},  {40, .055}};
 
 inline double reciprocal(double x) { return 1 / x; }
 inline double relu(double x) { return x > 0 ? x : 0; }
 
-/// The value today of what the portfolio pays on a path. `rates`: today's 80 forward rates, each for one year;
-/// `volatilities`: of a rate by the quarters that are left until it is fixed, 79 or more, of the square root of
-/// a year; `noise`: a standard normal number for each of 40 quarters.
+/// The value today of what the portfolio pays on a path. `rates`: today's 80 forward rates, each for one
+/// year; `volatilities`: of a rate by the quarters that are left until it is fixed, 79 or more, of the square
+/// root of a year; `noise`: a standard normal number for each of 40 quarters.
 template <class Number> Number value(std::vector<Number> rates, const std::vector<Number>& volatilities,
                                      const std::vector<Number>& noise) {
   using std::exp, std::log;

@@ -280,17 +280,15 @@ struct Kernel {
   Outputs outputs = Outputs::fresh;
   KernelDtypes dtypes = KernelDtypes::native;
   /// The loops of elementwise ops of the library, whose output has the spec of the inputs if these are
-  /// floating point of one spec; null for other ops.
+  /// floating point of one spec; those of its comparisons, logic and selections. Null for other ops.
   const kernels::MapKernel* loops = nullptr;
-  /// The loops of comparisons, logic and selections of the library in compiled functions; null for other ops.
   const kernels::Decision* decision = nullptr;
 
   constexpr Kernel() = default;
-  template <class F>
-  requires std::convertible_to<F, Run>
+  template <std::convertible_to<Run> F>
   constexpr Kernel(F f, Outputs o = Outputs::fresh, KernelDtypes d = KernelDtypes::native,
-                   const kernels::MapKernel* l = nullptr)
-      : run(f), outputs(o), dtypes(d), loops(l) {}
+                   const kernels::MapKernel* l = nullptr, const kernels::Decision* b = nullptr)
+      : run(f), outputs(o), dtypes(d), loops(l), decision(b) {}
 };
 
 /// Returns the elements of an output, for its kernel to write.
@@ -307,17 +305,12 @@ struct Infer {
   One one = nullptr;
   Many many = nullptr;
 
-  template <class F>
-  requires std::convertible_to<F, One>
-  constexpr Infer(F f) : one(f) {}
-  template <class F>
-  requires std::convertible_to<F, Many>
-  constexpr Infer(F f) : many(f) {}
+  template <std::convertible_to<One> F> constexpr Infer(F f) : one(f) {}
+  template <std::convertible_to<Many> F> constexpr Infer(F f) : many(f) {}
 };
 
 /// What a compiled function knows about an op in addition to its kernel. It accumulates products into sums,
-/// splits sums, fuses sums of all elements and casts of bools with the ops that produce their operands, and
-/// computes small products and slices without calling the kernel.
+/// splits sums, fuses full sums and casts of bools, and computes small products and slices by itself.
 enum class Meaning : std::uint8_t {
   other,
   add,

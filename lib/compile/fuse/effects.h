@@ -5,9 +5,7 @@
 namespace tapedeck::compiled {
 
 /// Whether an op throws or prints depending on the data.
-inline bool has_effect(const Op& op) {
-  return op.meaning == Meaning::effect || op.meaning == Meaning::check;
-}
+inline bool has_effect(const Op& op) { return op.meaning == Meaning::effect || op.meaning == Meaning::check; }
 /// Whether an op infers its outputs from shapes alone, as elementwise ops and ops with a known Meaning do.
 /// Other ops may read numbers, to check indices or to count elements.
 inline bool infers_from_shapes(const OpNode& n) { return n.map || n.op->meaning != Meaning::other; }

@@ -131,10 +131,10 @@ std::optional<SmallDecision> decision(const Program& p, const OpNode& node) {
   if (!is_few(n)) return {};
   const DType dtype = node.in[0].spec.dtype;
   const kernels::DecisionLoop loop = dtype == DType::f32       ? loops->f32
-                                   : dtype == DType::f64     ? loops->f64
-                                   : dtype == DType::i64     ? loops->i64
-                                   : dtype == DType::boolean ? loops->boolean
-                                                             : nullptr;
+                                     : dtype == DType::f64     ? loops->f64
+                                     : dtype == DType::i64     ? loops->i64
+                                     : dtype == DType::boolean ? loops->boolean
+                                                               : nullptr;
   if (!loop) return {};
   const auto singles = singles_of(node, dtype, n);
   if (!singles) return {};

@@ -1,5 +1,5 @@
-// Comparisons, logic and selection as compiled functions compute them: in groups, on numbers alone, and on few
-// elements, without the set-up of the kernels.
+// Comparisons, logic and selection as compiled functions compute them: in groups, on numbers alone, and on
+// few elements, without the set-up of the kernels.
 #pragma once
 #include "kernels/elementwise/map.h"
 
@@ -25,5 +25,12 @@ void decide_few(const std::byte* a, const std::byte* b, bool* y, std::int64_t n,
   for (std::int64_t i = 0; i < n; ++i)
     y[i] = F()(p[singles & 1 ? 0 : i], q[singles & 2 ? 0 : i]);
 }
+
+struct Choose {
+  template <class V> V operator()(const V& condition, const V& a, const V& b) const {
+    return xsimd::select(condition == V(0), b, a);
+  }
+};
+inline constexpr Decision kChoice = {map_kernel<Choose, 3>};
 
 }   // namespace tapedeck::kernels

@@ -51,26 +51,24 @@ template <class F, bool is_opposite = false> constexpr kernels::Decision kCompar
 template <class F, int operands> constexpr kernels::Decision kLogic = {
     .numbers = kernels::map_kernel<F, operands>, .boolean = kernels::decide_few<bool, F>};
 
-constexpr Kernel with(const kernels::Decision& decision, Kernel kernel) {
-  kernel.decision = &decision;
-  return kernel;
-}
-
 struct Equal {
   bool wanted;   // a run-time value, so that equal and not_equal share the compiled loops
   template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
 };
 
+constexpr Kernel deciding(Kernel::Run run, const kernels::Decision& decision) {
+  return {run, Outputs::fresh, KernelDtypes::native, nullptr, &decision};
+}
 /// The kernel of F(a, b), or of F(b, a) if swapped.
 template <class F, bool swapped = false> constexpr Kernel comparing() {
-  return with(kComparison<std::conditional_t<swapped, Swapped<F>, F>>, [](const Call& c, std::span<Tensor> y) {
-    kernels::compare(c.x[swapped], c.x[!swapped], y[0], F());
-  });
+  return deciding(
+      [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[swapped], c.x[!swapped], y[0], F()); },
+      kComparison<std::conditional_t<swapped, Swapped<F>, F>>);
 }
 template <bool wanted> constexpr Kernel equating() {
-  return with(kComparison<Same, !wanted>, [](const Call& c, std::span<Tensor> y) {
-    kernels::compare_any(c.x[0], c.x[1], y[0], Equal{wanted});
-  });
+  return deciding(
+      [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{wanted}); },
+      kComparison<Same, !wanted>);
 }
 
 Spec order(const Call& c) {
@@ -84,10 +82,12 @@ Spec logic(const Call& c) {
     if (c.x[i].dtype() != DType::boolean) c.throw_dtype_error("takes bool, compare with 0 first");
   return comparison(c);
 }
-template <class F, int operands = 2> constexpr Kernel deciding() {
-  return with(kLogic<F, operands>, [](const Call& c, std::span<Tensor> y) {
-    kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F());
-  });
+template <class F, int operands = 2> constexpr Kernel reasoning() {
+  return deciding(
+      [](const Call& c, std::span<Tensor> y) {
+        kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F());
+      },
+      kLogic<F, operands>);
 }
 
 constexpr Op kEqual = {
@@ -156,7 +156,7 @@ constexpr Op kLogicalAnd = {
     .tensorflow = "LogicalAnd",
     .args = {"a", "b"},
     .infer = logic,
-    .forward = deciding<And>(),
+    .forward = reasoning<And>(),
     .rule = Rule::none(),
 };
 
@@ -166,7 +166,7 @@ constexpr Op kLogicalOr = {
     .tensorflow = "LogicalOr",
     .args = {"a", "b"},
     .infer = logic,
-    .forward = deciding<Or>(),
+    .forward = reasoning<Or>(),
     .rule = Rule::none(),
 };
 
@@ -176,7 +176,7 @@ constexpr Op kLogicalNot = {
     .tensorflow = "LogicalNot",
     .args = {"x"},
     .infer = logic,
-    .forward = deciding<Not, 1>(),
+    .forward = reasoning<Not, 1>(),
     .rule = Rule::none(),
 };
 

@@ -187,27 +187,14 @@ constexpr Op kClip = {
         [](auto x, auto l, auto h) { return piecewise(where(maximum(x, l) > h, 1, 0), x, l, h); }),
 };
 
-// The condition is a number.
-struct Choose {
-  template <class V> V operator()(const V& c, const V& a, const V& b) const {
-    return xsimd::select(c == V(0), b, a);
-  }
-};
-constexpr kernels::Decision kChoice = {kernels::map_kernel<Choose, 3>};
-constexpr Kernel choosing() {
-  Kernel kernel = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
-                   Outputs::fresh, KernelDtypes::all};
-  kernel.decision = &kChoice;
-  return kernel;
-}
-
 constexpr Op kWhere = {
     .name = "where",
     .doc = "a where condition is true, else b.",
     .tensorflow = "Select SelectV2",
     .args = {"condition", "a", "b"},
     .infer = infer_where,
-    .forward = choosing(),
+    .forward = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
+                Outputs::fresh, KernelDtypes::all, nullptr, &kernels::kChoice},
     .rule = Rule::custom(
         {.x = 0b001},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
