@@ -9,50 +9,23 @@
 namespace bench {
 namespace {
 
-using libor::kRates, libor::kSteps;
 constexpr std::int64_t kPaths = 1024;
-using Tensors = std::vector<td::Tensor>;
-
-Tensors for_all_paths(const td::Tensor& numbers) {
-  Tensors each;
-  for (const td::Tensor& number : td::unstack(numbers, 0))
-    each.push_back(td::broadcast_to(number, {kPaths}));
-  return each;
-}
-td::Tensor price(const td::Tensor& rates, const td::Tensor& volatilities, const td::Tensor& noise) {
-  return td::mean(libor::value(for_all_paths(rates), for_all_paths(volatilities), td::unstack(noise, 0)));
-}
-Tensors all(const td::Tensor& rates, const td::Tensor& volatilities, const td::Tensor& noise) {
-  td::GradientTape tape;
-  tape.watch(rates), tape.watch(volatilities);
-  const td::Tensor mean = price(rates, volatilities, noise);
-  const auto [delta, vega] = tape.gradient(mean, rates, volatilities);
-  return {mean, delta.dense(), vega.dense()};
-}
-double by_hand(const td::Tensor& rates, const td::Tensor& volatilities, const td::Tensor& paths) {
-  const std::vector<double> r = rates.to_vector(), v = volatilities.to_vector(), z = paths.to_vector();
-  double sum = 0;
-  for (auto path = z.begin(); path != z.end(); path += kSteps)
-    sum += libor::value(r, v, std::vector<double>(path, path + kSteps));
-  return sum / kPaths;
-}
 
 }   // namespace
 
 void run_paths() {
   const std::string name = "paths, LIBOR portfolio";
   if (!is_chosen(name)) return;
-  const td::Tensor rates = td::full({kRates}, 0.05, td::DType::f64),
-                   volatilities = td::full({kRates}, 0.2, td::DType::f64),
-                   noise = td::random::normal({kSteps, kPaths}, {.seed = 1}, td::DType::f64),
-                   paths = td::transpose(noise);
-  const auto recorded_price = td::compile(price);
-  const auto recorded = td::compile(all);
+  const td::Tensor rates = td::full({libor::kRates}, 0.05, td::DType::f64),
+                   volatilities = td::full({libor::kRates}, 0.2, td::DType::f64),
+                   noise = td::random::normal({libor::kSteps, kPaths}, {.seed = 1}, td::DType::f64);
+  const auto recorded_price = td::compile(libor::price);
+  const auto recorded = td::compile(libor::greeks);
   volatile double out = 0;
   const Run runs[] = {[&] { (void)recorded(rates, volatilities, noise); },
                       [&] { (void)recorded_price(rates, volatilities, noise); },
-                      [&] { out = by_hand(rates, volatilities, paths); },
-                      [&] { (void)all(rates, volatilities, noise); }};
+                      [&] { out = libor::price_by_hand(rates, volatilities, noise); },
+                      [&] { (void)libor::greeks(rates, volatilities, noise); }};
   const Race race(runs);
   const auto per_path = [&](int run) { return race.seconds(run) * 1e6 / kPaths; };
   char remark[160];
@@ -69,8 +42,8 @@ void run_paths() {
   };
   std::vector<double> a_node;
   for (int round = 0; round < 5; ++round) {
-    const auto again = td::compile(all);
-    const double eager = seconds([&] { (void)all(rates, volatilities, noise); }),
+    const auto again = td::compile(libor::greeks);
+    const double eager = seconds([&] { (void)libor::greeks(rates, volatilities, noise); }),
                  first = seconds([&] { (void)again(rates, volatilities, noise); });
     a_node.push_back((first - eager) / static_cast<double>(again.programs()[0].nodes));
   }

@@ -62,7 +62,7 @@ class TAPEDECK_EXPORT OutOfMemory : public std::bad_alloc {
 
 /// Sets the handler of warnings; the default writes to standard error. An empty handler restores the default.
 /// Each text is passed on at most five times per process. The handler may be called from any thread, one call
-/// at a time; it may set another one, and use functions that warn.
+/// at a time; it may set another one, and use functions that warn on its thread.
 TAPEDECK_EXPORT void set_warning_handler(std::function<void(std::string_view)> handler);
 
 }   // namespace tapedeck

@@ -287,8 +287,8 @@ struct Kernel {
   constexpr Kernel() = default;
   template <std::convertible_to<Run> F>
   constexpr Kernel(F f, Outputs o = Outputs::fresh, KernelDtypes d = KernelDtypes::native,
-                   const kernels::MapKernel* l = nullptr, const kernels::Decision* b = nullptr)
-      : run(f), outputs(o), dtypes(d), loops(l), decision(b) {}
+                   const kernels::MapKernel* l = nullptr, const kernels::Decision* of_decision = nullptr)
+      : run(f), outputs(o), dtypes(d), loops(l), decision(of_decision) {}
 };
 
 /// Returns the elements of an output, for its kernel to write.
@@ -310,7 +310,7 @@ struct Infer {
 };
 
 /// What a compiled function knows about an op in addition to its kernel. It accumulates products into sums,
-/// splits sums, fuses full sums and casts of bools, and computes small products and slices by itself.
+/// splits sums, fuses full sums and casts of bools, and computes small products, slices and counts itself.
 enum class Meaning : std::uint8_t {
   other,
   add,
@@ -323,7 +323,7 @@ enum class Meaning : std::uint8_t {
   rearrange,   // outputs consist of elements of the inputs and zeros, chosen by shapes and attributes alone
   add_part,    // the first input with the second added to a part of it, chosen by shapes and attributes alone
   effect,      // throws or prints depending on the data, so that it runs even if its output is unused
-  check,       // an effect whose output has the values of its input
+  check,       // an effect whose output is its input, and which steps that run again leave out
 };
 
 namespace detail {

@@ -204,6 +204,37 @@ TEST_CASE("a sum whose terms are sums that become additions becomes additions, t
   CHECK(v.b.check() == 1);
 }
 
+TEST_CASE("a sum of a sum of another shape becomes additions, of another size does not", "[program]") {
+  Values v(DType::f32, 100);
+  const auto computed = [&] { return v.b.map(v.times, {v.ones, v.moving[0]}, "mul"); };
+  const Access first = v.b.op("add_n", {computed(), v.moving[1]});
+  const auto square = [](const Access& a) { return ProgramBuilder::part(a, 0, {10, 10}); };
+  v.keep(v.b.op("add_n", {square(first), square(computed())}));
+  const auto half = [](const Access& a) { return ProgramBuilder::part(a, 0, {50}); };
+  v.keep(v.b.op("add_n", {half(first), half(v.moving[0])}));
+  v.b.split_sums();
+  std::vector<std::int64_t> left;
+  for (const Node& node : v.b.program.nodes())
+    if (name_of(node) == "add_n")
+      left.push_back(v.b.program[std::get<OpNode>(node).out[0]].spec.shape.size());
+  CHECK(left == std::vector<std::int64_t>{50});
+  v.b.check();
+}
+
+TEST_CASE("any number of sums may complete each other", "[program]") {
+  Values v(DType::f32, 1);
+  std::vector<Access> terms;
+  for (int k = 0; k < 100'000; ++k)
+    terms.push_back(v.b.map(v.times, {v.ones, v.moving[k % 2]}, "mul"));
+  Access sum = terms.back();   // so that all sums wait for the last term
+  for (std::size_t k = terms.size() - 1; k-- > 0;)
+    sum = v.b.op("add_n", {sum, terms[k]});
+  v.keep(sum);
+  v.b.split_sums();
+  CHECK(std::none_of(v.b.program.nodes().begin(), v.b.program.nodes().end(),
+                     [](const Node& node) { return name_of(node) == "add_n"; }));
+}
+
 TEST_CASE("sums with a term computed outside the group are not split", "[program]") {
   Values v(DType::f32, 100);
   v.keep(v.b.map(v.times, {v.computed(), v.moving[1]}, "mul"));

@@ -85,16 +85,18 @@ TEST_CASE("groups on several threads compute the bits of their kernels", "[progr
   set_num_threads(before);
 }
 
-TEST_CASE("long chains of few elements run on several threads", "[program]") {
+TEST_CASE("long chains run on several threads from few elements on, with the bits of the kernels",
+          "[program]") {
   const int before = num_threads();
   set_num_threads(3);
-  for (const std::int64_t n : {2000, 2113, 2114, 4096, 30001}) {
-    CAPTURE(n);
+  const auto [maps, least] = GENERATE(std::pair(1000, 2114), std::pair(3000, 700));   // 2^17 / (maps / 16)
+  for (const std::int64_t n : {1, 70, 699, 700, 2113, 2114, 4099, 40001}) {
+    CAPTURE(maps, n);
     std::mt19937 random(1);
     ProgramBuilder b;
     const Access x = b.argument(numbers(DType::f32, {n}, random, false));
     Access y = x, middle;
-    for (int k = 0; k < 1000; ++k) {
+    for (int k = 0; k < maps; ++k) {
       y = b.map(k % 2 ? add_map : mul_map, {y, x});
       if (k == 500) middle = y;
     }
@@ -103,7 +105,9 @@ TEST_CASE("long chains of few elements run on several threads", "[program]") {
     CHECK(b.check() == 1);
     const Steps steps = b.steps();
     const Group group(b.program, *b.passes, steps[StepId(0)], b.outputs);
-    CHECK((group.layout().areas > 1) == (n >= 2114));   // 2^17 / (1001 / 16)
+    CHECK((group.layout().areas > 1) == (n >= least));
+    b.outputs[b.full_sum(both, false).of] = true;   // computed in parts of 32,768 elements
+    CHECK(b.check() == 1);
   }
   set_num_threads(before);
 }

@@ -73,7 +73,7 @@ struct GroupCode {
   };
 
   Pass pass;
-  std::int64_t operations = 0;   // for each element: of the group's nodes, before they are machine code
+  std::int64_t operations = 0;   // the number of instructions before machine code replaces them
   std::vector<GroupInstruction> instructions;
   std::vector<GroupCall> calls;
   std::vector<std::shared_ptr<const MachineCode>> machine;

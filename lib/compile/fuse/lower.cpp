@@ -86,8 +86,8 @@ class Lowering {
   // fit the cache, its values at most 32 KB of the stack, and the processor begins with the next vectors
   // before its longest chain is done.
   static constexpr std::size_t kMostNodes = 500, kMostDepth = 32;
-  // Of the code of a group, all of whose functions run for each block, that computes several vectors at a
-  // time: longer code does not stay in the first instruction cache, and is then as fast as it is short.
+  // Of the code of a group that computes several vectors at a time. All of it runs for each block, and what
+  // the first instruction cache does not hold is fetched again.
   static constexpr std::size_t kMostCached = 2000;
 
   // Values.

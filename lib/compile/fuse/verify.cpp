@@ -389,7 +389,7 @@ class GroupVerifier {
   const std::int64_t n_;
   NodeId at_;   // the current node, for messages
   std::pmr::monotonic_buffer_resource memory_{1 << 12};
-  Terms terms_{6 * step_.nodes.size(), memory_};   // derivatives have most
+  Terms terms_{6 * step_.nodes.size(), memory_};   // as many as gradients need
   ByValue<Term> wanted_{2 * step_.nodes.size(), &memory_}, sums_{&memory_};
   ByValue<NodeId> of_{2 * step_.nodes.size(), &memory_};
   std::vector<Term> read_, written_, added_;   // by entry of the tables; added_: by sum

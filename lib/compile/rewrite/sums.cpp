@@ -31,7 +31,9 @@ bool is_split(const Program& p, const Passes& passes, const IdVector<ValueId, bo
   const Spec& spec = p[n->out[0]].spec;
   const Pass pass = {spec.dtype, spec.shape.size()};
   const auto is_computed = [&](const Access& term) {
-    return sums[term.of] ? p[term.of].spec == spec : passes.is_elementwise_result(pass, term.of);
+    const Spec& of = p[term.of].spec;
+    return sums[term.of] ? Pass{of.dtype, of.shape.size()} == pass
+                         : passes.is_elementwise_result(pass, term.of);
   };
   const auto is_given = [&](const Access& term) {
     const Value::From from = p[term.of].from;
@@ -55,16 +57,25 @@ class Splitter {
       : p_(to), sums_(std::move(sums)), waiting_(p_.values().size()) {
     for (Sum& s : sums_)
       wait(s);
+    advance();
   }
 
   // Defines the additions that were waiting for this value.
   void advance(ValueId v) {
-    if (v.index() >= waiting_.size()) return;   // a partial sum, for which nothing waits
-    for (Sum* const s : std::exchange(waiting_[v], {}))
-      wait(*s);
+    defined_.push_back(v);
+    advance();
   }
 
  private:
+  // No recursion, since a sum may complete a sum that completes another one, any number of times.
+  void advance() {
+    while (!defined_.empty()) {
+      const ValueId v = defined_.back();
+      defined_.pop_back();
+      for (Sum* const s : std::exchange(waiting_[v], {}))
+        wait(*s);
+    }
+  }
   bool is_there(const Access& a) const { return p_[a.of].from != Value::From::nothing; }
   void wait(Sum& s) {
     while (is_there(s.so_far) && is_there(s.node.in[s.next]))
@@ -81,13 +92,14 @@ class Splitter {
                      .in = {s.so_far, s.node.in[s.next++]},
                      .out = {sum}});
     s.so_far = p_.all_of(sum);
-    if (last) advance(sum);   // which another sum may be waiting for
+    if (last) defined_.push_back(sum);   // which another sum may be waiting for
     return last;
   }
 
   Program& p_;
   std::vector<Sum> sums_;
   IdVector<ValueId, std::vector<Sum*>> waiting_;   // the sums that wait for a value
+  std::vector<ValueId> defined_;                   // for which sums may still be waiting
 };
 
 }   // namespace

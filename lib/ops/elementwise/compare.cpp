@@ -16,7 +16,7 @@ struct Less {
 struct LessEqual {
   template <class T> auto operator()(const T& a, const T& b) const { return a <= b; }
 };
-struct Same {
+struct Equal {
   template <class T> auto operator()(const T& a, const T& b) const { return a == b; }
 };
 template <class F> struct Swapped {
@@ -44,31 +44,46 @@ template <class F, bool is_opposite = false> struct AsNumber {
 template <class F, bool is_opposite> struct AsBool {
   template <class T> bool operator()(const T& a, const T& b) const { return F()(a, b) != is_opposite; }
 };
-template <class F, bool is_opposite = false> constexpr kernels::Decision kComparison = {
-    kernels::map_kernel<AsNumber<F, is_opposite>, 2>, kernels::decide_few<float, AsBool<F, is_opposite>>,
-    kernels::decide_few<double, AsBool<F, is_opposite>>,
-    kernels::decide_few<std::int64_t, AsBool<F, is_opposite>>};
-template <class F, int operands> constexpr kernels::Decision kLogic = {
-    .numbers = kernels::map_kernel<F, operands>, .boolean = kernels::decide_few<bool, F>};
+// On few elements, without the set-up of the kernels.
+template <class T, class F>
+void decide_few(const std::byte* a, const std::byte* b, bool* y, std::int64_t n, unsigned singles) {
+  const T *p = reinterpret_cast<const T*>(a), *q = reinterpret_cast<const T*>(b);
+  if (n == 1) {   // skips the set-up of the vectorized loop
+    *y = F()(*p, *q);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = F()(p[singles & 1 ? 0 : i], q[singles & 2 ? 0 : i]);
+}
 
-struct Equal {
+template <class F, bool is_opposite = false>
+constexpr kernels::Decision kComparison = {.numbers = kernels::map_kernel<AsNumber<F, is_opposite>, 2>,
+                                           .f32 = decide_few<float, AsBool<F, is_opposite>>,
+                                           .f64 = decide_few<double, AsBool<F, is_opposite>>,
+                                           .i64 = decide_few<std::int64_t, AsBool<F, is_opposite>>};
+template <class F, int operands> constexpr kernels::Decision kLogic = {
+    .numbers = kernels::map_kernel<F, operands>, .boolean = decide_few<bool, F>};
+
+struct EqualOrNot {
   bool wanted;   // a run-time value, so that equal and not_equal share the compiled loops
   template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
 };
 
-constexpr Kernel deciding(Kernel::Run run, const kernels::Decision& decision) {
+constexpr Kernel with_decision(Kernel::Run run, const kernels::Decision& decision) {
   return {run, Outputs::fresh, KernelDtypes::native, nullptr, &decision};
 }
 /// The kernel of F(a, b), or of F(b, a) if swapped.
 template <class F, bool swapped = false> constexpr Kernel comparing() {
-  return deciding(
+  return with_decision(
       [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[swapped], c.x[!swapped], y[0], F()); },
       kComparison<std::conditional_t<swapped, Swapped<F>, F>>);
 }
 template <bool wanted> constexpr Kernel equating() {
-  return deciding(
-      [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{wanted}); },
-      kComparison<Same, !wanted>);
+  return with_decision(
+      [](const Call& c, std::span<Tensor> y) {
+        kernels::compare_any(c.x[0], c.x[1], y[0], EqualOrNot{wanted});
+      },
+      kComparison<Equal, !wanted>);
 }
 
 Spec order(const Call& c) {
@@ -82,8 +97,8 @@ Spec logic(const Call& c) {
     if (c.x[i].dtype() != DType::boolean) c.throw_dtype_error("takes bool, compare with 0 first");
   return comparison(c);
 }
-template <class F, int operands = 2> constexpr Kernel reasoning() {
-  return deciding(
+template <class F, int operands = 2> constexpr Kernel logical() {
+  return with_decision(
       [](const Call& c, std::span<Tensor> y) {
         kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F());
       },
@@ -156,7 +171,7 @@ constexpr Op kLogicalAnd = {
     .tensorflow = "LogicalAnd",
     .args = {"a", "b"},
     .infer = logic,
-    .forward = reasoning<And>(),
+    .forward = logical<And>(),
     .rule = Rule::none(),
 };
 
@@ -166,7 +181,7 @@ constexpr Op kLogicalOr = {
     .tensorflow = "LogicalOr",
     .args = {"a", "b"},
     .infer = logic,
-    .forward = reasoning<Or>(),
+    .forward = logical<Or>(),
     .rule = Rule::none(),
 };
 
@@ -176,7 +191,7 @@ constexpr Op kLogicalNot = {
     .tensorflow = "LogicalNot",
     .args = {"x"},
     .infer = logic,
-    .forward = reasoning<Not, 1>(),
+    .forward = logical<Not, 1>(),
     .rule = Rule::none(),
 };
 

@@ -187,6 +187,13 @@ constexpr Op kClip = {
         [](auto x, auto l, auto h) { return piecewise(where(maximum(x, l) > h, 1, 0), x, l, h); }),
 };
 
+struct Choose {
+  template <class V> V operator()(const V& condition, const V& a, const V& b) const {
+    return xsimd::select(condition == V(0), b, a);
+  }
+};
+constexpr kernels::Decision kChoice = {.numbers = kernels::map_kernel<Choose, 3>};
+
 constexpr Op kWhere = {
     .name = "where",
     .doc = "a where condition is true, else b.",
@@ -194,7 +201,7 @@ constexpr Op kWhere = {
     .args = {"condition", "a", "b"},
     .infer = infer_where,
     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
-                Outputs::fresh, KernelDtypes::all, nullptr, &kernels::kChoice},
+                Outputs::fresh, KernelDtypes::all, nullptr, &kChoice},
     .rule = Rule::custom(
         {.x = 0b001},
         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
