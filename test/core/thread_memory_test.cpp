@@ -1,4 +1,6 @@
 // Reuse of tensor memory after threads end, and after one thread frees a tensor of another.
+#include <sys/prctl.h>
+
 #include <barrier>
 #include <catch2/catch.hpp>
 #include <mutex>
@@ -240,6 +242,7 @@ TEST_CASE("all threads together cache an eighth of one thread's limit", "[thread
 TEST_CASE("released buffers leave no holes in memory", "[threads][memory]") {
   if (!kMemoryIsReused) return;
   const long page = sysconf(_SC_PAGESIZE);
+  prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);   // the system may fill free pages to make huge ones, at any time
   ones({4 * kMega});
   begin_with_a_cache();   // after this, malloc takes a megabyte from its heap
   Tensors between;
@@ -256,6 +259,7 @@ TEST_CASE("released buffers leave no holes in memory", "[threads][memory]") {
   CHECK((resident_pages() - before) * page > 64 * kMega);
   release_buffers();
   CHECK((resident_pages() - before) * page < 8 * kMega);
+  prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 }
 
 }   // namespace thread_memory_test
