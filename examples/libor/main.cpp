@@ -146,10 +146,10 @@ void example(Run& run) {
                                   Curve{years, part, kPaleBlue, fmt::format("{} paths", kPaths)},
                                   Curve{years, y, kBlue, "all paths"}});
   };
-  chart(0, "Rates:", {.label = "start of the quarter, years from now"}, "derivative of the price", deltas,
+  chart(0, "Delta:", {.label = "start of the quarter, years from now"}, "derivative in a rate", deltas,
         parts[0][1].to_vector(), rate_differences);
-  chart(450, "Volatilities:", {.label = "time until the rate is fixed, years"}, "derivative of the price",
-        vegas, parts[0][2].to_vector(), volatility_differences);
+  chart(450, "Vega:", {.label = "time until the rate is fixed, years"}, "derivative in a volatility", vegas,
+        parts[0][2].to_vector(), volatility_differences);
 }
 
 }   // namespace
