@@ -1,10 +1,8 @@
 // Costs that do not depend on the function: many ops on many elements, a first call, and two threads.
 #include <sched.h>
 
-#include <chrono>
-
-#include "../median.h"
 #include "cases.h"
+#include "first_call.h"
 
 namespace bench {
 namespace {
@@ -41,18 +39,8 @@ void run_first_call() {
   for (const std::int64_t n : {16, 100'000}) {
     const td::Tensor x = numbers({n}, 1);
     const auto f = [](const td::Tensor& t) { return gradient_of_deep(t, 200); };
-    const auto seconds = [&](const auto& run) {
-      const auto begin = std::chrono::steady_clock::now();
-      run();
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
-    std::vector<double> a_node;
-    for (int round = 0; round < 20; ++round) {
-      const auto recorded = td::compile(f);
-      const double eager = seconds([&] { (void)f(x); }), first = seconds([&] { (void)recorded(x); });
-      a_node.push_back((first - 3 * eager) / static_cast<double>(recorded.programs()[0].nodes));
-    }
-    report(name + ", n=" + std::to_string(n), median(a_node) * 1e6, "us a node over 3x", {.at_most = 20});
+    report(name + ", n=" + std::to_string(n), first_call_us_a_node(20, 3, f, x), "us a node over 3x",
+           {.at_most = 20});
   }
 }
 

@@ -1,21 +1,16 @@
 // Many operations on few elements: the portfolio of examples/libor, on tensors with an element for each path.
-#include <chrono>
 #include <cstdio>
 
 #include "../../examples/libor/portfolio.h"
-#include "../median.h"
 #include "cases.h"
+#include "first_call.h"
 
 namespace bench {
-namespace {
-
-constexpr std::int64_t kPaths = 1024;
-
-}   // namespace
 
 void run_paths() {
   const std::string name = "paths, LIBOR portfolio";
   if (!is_chosen(name)) return;
+  constexpr std::int64_t kPaths = 1024;
   const td::Tensor rates = td::full({libor::kRates}, 0.05, td::DType::f64),
                    volatilities = td::full({libor::kRates}, 0.2, td::DType::f64),
                    noise = td::random::normal({libor::kSteps, kPaths}, {.seed = 1}, td::DType::f64);
@@ -35,19 +30,8 @@ void run_paths() {
   report(name + ", with derivatives", race.ratio(0, 1), "times the price", {.at_most = 2.5});
   report(name + ", price alone", race.ratio(2, 1), "times a loop's speed", {.at_least = 1});
 
-  const auto seconds = [](const auto& run) {
-    const auto begin = std::chrono::steady_clock::now();
-    run();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  std::vector<double> a_node;
-  for (int round = 0; round < 5; ++round) {
-    const auto again = td::compile(libor::greeks);
-    const double eager = seconds([&] { (void)libor::greeks(rates, volatilities, noise); }),
-                 first = seconds([&] { (void)again(rates, volatilities, noise); });
-    a_node.push_back((first - eager) / static_cast<double>(again.programs()[0].nodes));
-  }
-  report(name + ", recording", median(a_node) * 1e6, "us a node", {.at_most = 5});
+  report(name + ", recording", first_call_us_a_node(5, 1, libor::greeks, rates, volatilities, noise),
+         "us a node", {.at_most = 5});
 }
 
 }   // namespace bench

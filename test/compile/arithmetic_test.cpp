@@ -66,6 +66,15 @@ class Values {
   const kernels::MapKernel& times;
 };
 
+// Splits the sums of a program. Returns the number of elements of each that is left.
+std::vector<std::int64_t> sums_left(ProgramBuilder& b) {
+  b.split_sums();
+  std::vector<std::int64_t> left;
+  for (const Node& node : b.program.nodes())
+    if (name_of(node) == "add_n") left.push_back(b.program[std::get<OpNode>(node).out[0]].spec.shape.size());
+  return left;
+}
+
 }   // namespace
 
 TEST_CASE("arithmetic of groups has the bits of the ops", "[program]") {
@@ -186,9 +195,7 @@ TEST_CASE("sums of many terms become additions in the group that computes the te
   std::swap(terms[1], terms[4]);   // the first that are added come late
   const Access sum = v.b.op("add_n", terms), twice = v.b.op("add_n", {terms[2], terms[2]});
   v.keep(v.b.map(v.times, {sum, twice}, "mul"));
-  v.b.split_sums();
-  for (const Node& node : v.b.program.nodes())
-    CHECK(name_of(node) != "add_n");
+  CHECK(sums_left(v.b).empty());
   CHECK(v.b.check() == 1);
 }
 
@@ -198,9 +205,7 @@ TEST_CASE("a sum whose terms are sums that become additions becomes additions, t
   const Access first = v.b.op("add_n", {computed(0), computed(1)});
   const Access second = v.b.op("add_n", {first, v.b.map(v.times, {first, v.moving[0]}, "mul"), first});
   v.keep(v.b.op("add_n", {v.moving[0], second}));
-  v.b.split_sums();
-  for (const Node& node : v.b.program.nodes())
-    CHECK(name_of(node) != "add_n");
+  CHECK(sums_left(v.b).empty());
   CHECK(v.b.check() == 1);
 }
 
@@ -212,12 +217,7 @@ TEST_CASE("a sum of a sum of another shape becomes additions, of another size do
   v.keep(v.b.op("add_n", {square(first), square(computed())}));
   const auto half = [](const Access& a) { return ProgramBuilder::part(a, 0, {50}); };
   v.keep(v.b.op("add_n", {half(first), half(v.moving[0])}));
-  v.b.split_sums();
-  std::vector<std::int64_t> left;
-  for (const Node& node : v.b.program.nodes())
-    if (name_of(node) == "add_n")
-      left.push_back(v.b.program[std::get<OpNode>(node).out[0]].spec.shape.size());
-  CHECK(left == std::vector<std::int64_t>{50});
+  CHECK(sums_left(v.b) == std::vector<std::int64_t>{50});
   v.b.check();
 }
 
@@ -230,9 +230,7 @@ TEST_CASE("any number of sums may complete each other", "[program]") {
   for (std::size_t k = terms.size() - 1; k-- > 0;)
     sum = v.b.op("add_n", {sum, terms[k]});
   v.keep(sum);
-  v.b.split_sums();
-  CHECK(std::none_of(v.b.program.nodes().begin(), v.b.program.nodes().end(),
-                     [](const Node& node) { return name_of(node) == "add_n"; }));
+  CHECK(sums_left(v.b).empty());
 }
 
 TEST_CASE("sums with a term computed outside the group are not split", "[program]") {
@@ -248,9 +246,7 @@ TEST_CASE("sums with a term computed outside the group are not split", "[program
 TEST_CASE("sums with arguments among their terms become additions", "[program]") {
   Values v(DType::f32, 100);
   v.keep(v.b.op("add_n", {v.moving[0], v.computed(), v.moving[1]}));
-  v.b.split_sums();
-  for (const Node& node : v.b.program.nodes())
-    CHECK(name_of(node) != "add_n");
+  CHECK(sums_left(v.b).empty());
   CHECK(v.b.check() == 1);
 }
 

@@ -28,12 +28,10 @@ bool is_sum(const Node& node) {
 bool is_split(const Program& p, const Passes& passes, const IdVector<ValueId, bool>& sums, const Node& node) {
   if (!is_sum(node)) return false;
   const OpNode* n = as<OpNode>(node);
-  const Spec& spec = p[n->out[0]].spec;
-  const Pass pass = {spec.dtype, spec.shape.size()};
+  const auto pass_of = [&](ValueId v) { return Pass{p[v].spec.dtype, p[v].spec.shape.size()}; };
+  const Pass pass = pass_of(n->out[0]);
   const auto is_computed = [&](const Access& term) {
-    const Spec& of = p[term.of].spec;
-    return sums[term.of] ? Pass{of.dtype, of.shape.size()} == pass
-                         : passes.is_elementwise_result(pass, term.of);
+    return sums[term.of] ? pass_of(term.of) == pass : passes.is_elementwise_result(pass, term.of);
   };
   const auto is_given = [&](const Access& term) {
     const Value::From from = p[term.of].from;
